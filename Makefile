@@ -1,0 +1,36 @@
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint bench clean
+
+help: ## Show the targets.
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-6s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+# The stamp lies inside .venv, so that a removed .venv is made anew, and is written last, so that an interrupted
+# installation is repeated.
+$(READY): pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	@touch $@
+
+demo: $(READY) ## Train a small model on the built-in corpus and score its components.
+	$(BIN)/lit-transformer fit --config demo.yaml
+	$(BIN)/lit-transformer analyze --config demo.yaml \
+	  --ckpt_path "$$(ls -td runs/demo/*/ | head -n 1)checkpoints/best-loss.ckpt"
+
+test: lint ## Lint, check the types, and run all tests.
+	$(BIN)/python -m pytest
+
+lint: $(READY) ## Check style and types.
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(READY) ## Run the timed comparisons.
+	@for file in benchmarks/*.py; do echo "$$file"; $(BIN)/python "$$file" || exit 1; done
+
+clean: ## Remove .venv, caches and build output; runs/ stays.
+	rm -rf .venv build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
