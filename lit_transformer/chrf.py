@@ -1,0 +1,46 @@
+"""Corpus chrF (Popovic 2015), computed like BLEU from statistics that add up over sentences and processes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sacrebleu.metrics import CHRF
+
+from lit_transformer.bleu import AdditiveMetric
+
+ORDERS = CHRF.CHAR_ORDER
+"""The longest character n-gram that counts."""
+
+
+class CorpusChrF(AdditiveMetric):
+    """sacreBLEU's corpus chrF2 on detokenised text, one reference per sentence, from 0 to 100.
+
+    Its statistics are, for character n-grams of length 1 to 6 in turn, those of the hypothesis, those of the reference
+    and those that match.
+
+    Args:
+        lowercase: Ignore case.
+        kwargs: Options of `torchmetrics.Metric`.
+
+    Example:
+        >>> metric = CorpusChrF()
+        >>> metric.update(["the cat sat"], ["the cat sat"])
+        >>> f"{metric.compute():.1f}"
+        '100.0'
+    """
+
+    def __init__(self, lowercase: bool = False, **kwargs: Any) -> None:
+        super().__init__(3 * ORDERS, **kwargs)
+        self._scorer = CHRF(lowercase=lowercase)
+        # sacreBLEU knows its signature only after it has seen references.
+        self._scorer.corpus_score([""], [[""]])
+        self.signature = str(self._scorer.get_signature())
+        """sacreBLEU's signature, to be kept with every number."""
+
+    # sacreBLEU shows the statistics of chrF only to its own metrics; the test against `sacrebleu.corpus_chrf` tells
+    # when a release changes these two methods.
+    def _statistics_of(self, hypothesis: str, reference: str) -> list[int]:
+        return self._scorer._extract_corpus_statistics([hypothesis], [[reference]])[0]
+
+    def _score_of(self, sums: list[int]) -> float:
+        return float(self._scorer._compute_score_from_stats(sums).score)
