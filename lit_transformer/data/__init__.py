@@ -1,0 +1,1 @@
+"""Parallel text: corpora, tokenizer, encoded tables, batches."""
