@@ -1,0 +1,24 @@
+"""The Transformer, in plain torch."""
+
+from lit_transformer.model.attention import Attention, KeyValues
+from lit_transformer.model.decoder_cache import DecoderCache, EncoderState
+from lit_transformer.model.digest import weights_digest
+from lit_transformer.model.embedding import Embedding, sinusoidal_positions
+from lit_transformer.model.loss import label_smoothed_loss
+from lit_transformer.model.sublayer import FeedForward, SubLayer
+from lit_transformer.model.transformer import Transformer, TransformerConfig
+
+__all__ = [
+    "Attention",
+    "DecoderCache",
+    "Embedding",
+    "EncoderState",
+    "FeedForward",
+    "KeyValues",
+    "SubLayer",
+    "Transformer",
+    "TransformerConfig",
+    "label_smoothed_loss",
+    "sinusoidal_positions",
+    "weights_digest",
+]

@@ -1,0 +1,153 @@
+"""Multi-head dot-product attention, and the keys and values it keeps while decoding (Vaswani et al. 2017, 3.2)."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from lit_transformer.model.dropout import dropout
+
+
+class KeyValues:
+    """Keys and values of the positions seen so far, of one attention component.
+
+    Attributes:
+        length: Number of positions held.
+    """
+
+    def __init__(self) -> None:
+        self._keys: Tensor | None = None
+        self._values: Tensor | None = None
+        self.length = 0
+
+    def append(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+        """Add positions and return all keys and values, each ``(batch, heads, length, head_size)``.
+
+        The first ones are kept as they come, so that a pass over whole sentences copies nothing and keeps its
+        gradients; later ones are written into buffers that grow by half, so that a step does not copy the past.
+
+        Args:
+            keys: ``(batch, heads, new, head_size)``.
+            values: ``(batch, heads, new, head_size)``.
+        """
+        if self._keys is None or self._values is None:
+            self._keys, self._values, self.length = keys, values, keys.size(2)
+            return keys, values
+        start, self.length = self.length, self.length + keys.size(2)
+        if self.length > self._keys.size(2):
+            capacity = max(self.length, start + start // 2 + 8)
+            self._keys = _with_capacity(self._keys, start, capacity)
+            self._values = _with_capacity(self._values, start, capacity)
+        self._keys[:, :, start : self.length] = keys
+        self._values[:, :, start : self.length] = values
+        return self._keys[:, :, : self.length], self._values[:, :, : self.length]
+
+    def select(self, rows: Tensor) -> None:
+        """Keep these rows of the batch, in this order; a row may be named several times.
+
+        Args:
+            rows: ``(new_batch,)``, indices into the batch.
+        """
+        if self._keys is not None and self._values is not None:
+            # With the spare room, so that the next step need not make a larger buffer again.
+            self._keys = self._keys.index_select(0, rows)
+            self._values = self._values.index_select(0, rows)
+
+
+def _with_capacity(buffer: Tensor, length: int, capacity: int) -> Tensor:
+    larger = buffer.new_empty(*buffer.shape[:2], capacity, buffer.size(3))
+    larger[:, :, :length] = buffer[:, :, :length]
+    return larger
+
+
+class Attention(nn.Module):
+    """Multi-head attention whose query, key and value projections lie in one matrix, in this order.
+
+    Args:
+        d_model: Width of the residual stream.
+        heads: Number of heads; it must divide ``d_model``.
+        dropout: Probability of dropping an attention weight.
+    """
+
+    def __init__(self, d_model: int, heads: int, dropout: float) -> None:
+        super().__init__()
+        self.heads = heads
+        self.dropout = dropout
+        self.in_projection = nn.Linear(d_model, 3 * d_model)
+        self.out_projection = nn.Linear(d_model, d_model)
+        for projection in self.in_projection.weight.chunk(3):
+            nn.init.xavier_uniform_(projection)
+        nn.init.xavier_uniform_(self.out_projection.weight)
+        nn.init.zeros_(self.in_projection.bias)
+        nn.init.zeros_(self.out_projection.bias)
+
+    def forward(self, x: Tensor, mask: Tensor | None, past: KeyValues | None = None) -> Tensor:
+        """Self-attention: each position attends to those before it that the mask leaves.
+
+        Args:
+            x: ``(batch, length, d_model)``.
+            mask: True where a query must not look, broadcastable to ``(batch, heads, length, past + length)``.
+            past: The positions before ``x``; the keys and values of ``x`` are added to it.
+
+        Returns:
+            ``(batch, length, d_model)``.
+        """
+        queries, keys, values = (self._split(part) for part in self.in_projection(x).chunk(3, dim=-1))
+        if past is not None:
+            keys, values = past.append(keys, values)
+        return self._attend(queries, keys, values, mask)
+
+    def keys_values(self, memory: Tensor) -> tuple[Tensor, Tensor]:
+        """Project the states that `attend_to` will look at, once for all steps.
+
+        Args:
+            memory: ``(batch, source_length, d_model)``.
+
+        Returns:
+            Keys and values, each ``(batch, heads, source_length, head_size)``.
+        """
+        d_model = memory.size(-1)
+        projected = F.linear(memory, self.in_projection.weight[d_model:], self.in_projection.bias[d_model:])
+        keys, values = projected.chunk(2, dim=-1)
+        # Every step multiplies them: strided, they would be copied each time.
+        return self._split(keys).contiguous(), self._split(values).contiguous()
+
+    def attend_to(self, x: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None) -> Tensor:
+        """Source-target attention. Several rows of ``x`` may share one row of keys (the hypotheses of a beam).
+
+        Args:
+            x: ``(batch * beam, length, d_model)``.
+            keys: ``(batch, heads, source_length, head_size)``.
+            values: ``(batch, heads, source_length, head_size)``.
+            mask: True where a query must not look, broadcastable to ``(batch, heads, length, source_length)``.
+
+        Returns:
+            ``(batch * beam, length, d_model)``.
+        """
+        rows, length, d_model = x.shape
+        x = x.reshape(keys.size(0), -1, d_model)
+        queries = self._split(F.linear(x, self.in_projection.weight[:d_model], self.in_projection.bias[:d_model]))
+        return self._attend(queries, keys, values, mask).reshape(rows, length, d_model)
+
+    def _split(self, x: Tensor) -> Tensor:
+        batch, length, d_model = x.shape
+        return x.view(batch, length, self.heads, d_model // self.heads).transpose(1, 2)
+
+    def _attend(self, queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None) -> Tensor:
+        if queries.device.type == "cpu":
+            # On short sentences the fused CPU kernel's backward pass takes half of a training step; plain products
+            # take half as long, and one path for training and decoding gives one result.
+            scores = torch.matmul(queries / math.sqrt(queries.size(-1)), keys.transpose(2, 3))
+            if mask is not None:
+                scores = scores.masked_fill(mask, float("-inf"))
+            weights = dropout(torch.softmax(scores, dim=-1, dtype=scores.dtype), self.dropout, self.training)
+            attended = torch.matmul(weights, values)
+        else:
+            allowed = None if mask is None else ~mask
+            attended = F.scaled_dot_product_attention(
+                queries, keys, values, allowed, self.dropout if self.training else 0.0
+            )
+        return self.out_projection(attended.transpose(1, 2).flatten(2))

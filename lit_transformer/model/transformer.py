@@ -1,0 +1,257 @@
+"""The encoder-decoder Transformer of Vaswani et al. 2017, every sub-layer of which is a component."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from lit_transformer.components import canonical_key
+from lit_transformer.errors import UserError
+from lit_transformer.model.attention import Attention, KeyValues
+from lit_transformer.model.decoder_cache import DecoderCache, EncoderState, SourceKeyValues
+from lit_transformer.model.embedding import Embedding
+from lit_transformer.model.sublayer import FeedForward, SubLayer
+
+PAD = 0
+
+
+@dataclass(frozen=True)
+class TransformerConfig:
+    """The structure of a model; method.md 1.9 says which of these values are the paper's.
+
+    Args:
+        source_vocab_size: Number of source pieces, special ones included.
+        target_vocab_size: Number of target pieces, special ones included.
+        encoder_layers: Layers of the encoder.
+        decoder_layers: Layers of the decoder.
+        d_model: Width of the residual stream.
+        feed_forward: Width of the feed-forward networks' hidden layer.
+        heads: Attention heads.
+        dropout: Dropout on embeddings and on each sub-layer's output.
+        attention_dropout: Dropout on attention weights.
+        activation_dropout: Dropout after the feed-forward network's ReLU.
+        norm: ``post`` (Vaswani et al.) or ``pre`` (with a final norm on both stacks).
+        tie_embeddings: ``all`` (source, target and output projection), ``target`` (target and output) or ``none``.
+    """
+
+    source_vocab_size: int
+    target_vocab_size: int
+    encoder_layers: int = 6
+    decoder_layers: int = 6
+    d_model: int = 512
+    feed_forward: int = 2048
+    heads: int = 8
+    dropout: float = 0.1
+    attention_dropout: float = 0.0
+    activation_dropout: float = 0.0
+    norm: Literal["post", "pre"] = "post"
+    tie_embeddings: Literal["all", "target", "none"] = "all"
+
+    def __post_init__(self) -> None:
+        """Refuse sizes that no model can have.
+
+        Raises:
+            UserError: A size or a probability is out of range, or the vocabularies can't be tied.
+        """
+        sizes = ("encoder_layers", "decoder_layers", "d_model", "feed_forward", "heads")
+        for name in sizes:
+            if getattr(self, name) < 1:
+                raise UserError(f"--model.{name} is {getattr(self, name)!r}; give a whole number from 1 up.")
+        for name in ("dropout", "attention_dropout", "activation_dropout"):
+            if not 0.0 <= getattr(self, name) < 1.0:
+                raise UserError(f"--model.{name} is {getattr(self, name)!r}; give a probability from 0 to below 1.")
+        if self.d_model % self.heads:
+            raise UserError(f"--model.heads {self.heads} does not divide --model.d_model {self.d_model}.")
+        if self.tie_embeddings == "all" and self.source_vocab_size != self.target_vocab_size:
+            raise UserError(
+                f"--model.tie_embeddings all needs one vocabulary, but the source has {self.source_vocab_size} pieces "
+                f"and the target {self.target_vocab_size}; give --model.tie_embeddings target."
+            )
+
+
+class EncoderLayer(nn.Module):
+    """Self-attention (``sa``) and feed-forward network (``ff``)."""
+
+    def __init__(self, config: TransformerConfig) -> None:
+        super().__init__()
+        self.sa = _attention(config)
+        self.ff = _feed_forward(config)
+
+    def forward(self, x: Tensor, mask: Tensor) -> Tensor:
+        """Map ``(batch, source_length, d_model)`` to the same shape; the mask is True where there is padding."""
+        return self.ff(self.sa(x, mask))
+
+
+class DecoderLayer(nn.Module):
+    """Self-attention (``sa``), source-target attention (``ea``) and feed-forward network (``ff``)."""
+
+    def __init__(self, config: TransformerConfig) -> None:
+        super().__init__()
+        self.sa = _attention(config)
+        self.ea = _attention(config)
+        self.ff = _feed_forward(config)
+
+    def source_keys_values(self, states: Tensor) -> SourceKeyValues:
+        """Project the encoder's states ``(batch, source_length, d_model)``, unless nothing will look at them."""
+        return None if self.ea.ablated else self.ea.function.keys_values(states)  # type: ignore[operator]
+
+    def forward(
+        self, x: Tensor, causal: Tensor | None, own: KeyValues, source: SourceKeyValues, source_mask: Tensor
+    ) -> Tensor:
+        """Map ``(rows, new, d_model)`` to the same shape; see `Decoder.forward`."""
+        x = self.sa(x, causal, own)
+        x = self.ea.attend_to(x, *(source or ()), source_mask)
+        return self.ff(x)
+
+
+class Encoder(nn.Module):
+    """A stack of encoder layers, with a final norm in pre-norm models."""
+
+    def __init__(self, config: TransformerConfig) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(EncoderLayer(config) for _ in range(config.encoder_layers))
+        self.norm = nn.LayerNorm(config.d_model) if config.norm == "pre" else nn.Identity()
+
+    def forward(self, x: Tensor, padding: Tensor) -> Tensor:
+        """Encode embedded sources.
+
+        Args:
+            x: ``(batch, source_length, d_model)``.
+            padding: True at padding, ``(batch, source_length)``.
+
+        Returns:
+            ``(batch, source_length, d_model)``.
+        """
+        mask = padding[:, None, None, :]
+        for layer in self.layers:
+            x = layer(x, mask)
+        return self.norm(x)
+
+
+class Decoder(nn.Module):
+    """A stack of decoder layers, with a final norm in pre-norm models."""
+
+    def __init__(self, config: TransformerConfig) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(DecoderLayer(config) for _ in range(config.decoder_layers))
+        self.norm = nn.LayerNorm(config.d_model) if config.norm == "pre" else nn.Identity()
+
+    def forward(self, x: Tensor, cache: DecoderCache) -> Tensor:
+        """Decode embedded target pieces that follow those in the cache, and add them to it.
+
+        Args:
+            x: ``(rows, new, d_model)``.
+            cache: What `Transformer.start` gave, and later steps filled.
+
+        Returns:
+            ``(rows, new, d_model)``.
+        """
+        past, new = cache.length, x.size(1)
+        causal = None
+        if new > 1:
+            causal = torch.ones(new, past + new, dtype=torch.bool, device=x.device).triu(past + 1)
+        source_mask = cache.source_mask
+        for layer, own, source in zip(self.layers, cache.own, cache.source, strict=True):
+            x = layer(x, causal, own, source, source_mask)
+        cache.length += new
+        return self.norm(x)
+
+
+class Transformer(nn.Module):
+    """Encoder, decoder, embeddings and output projection.
+
+    Args:
+        config: The structure.
+    """
+
+    def __init__(self, config: TransformerConfig) -> None:
+        super().__init__()
+        self.config = config
+        target = _pieces(config.target_vocab_size, config.d_model)
+        source = target if config.tie_embeddings == "all" else _pieces(config.source_vocab_size, config.d_model)
+        self.source_embedding = Embedding(source, config.dropout)
+        self.target_embedding = Embedding(target, config.dropout)
+        self.encoder = Encoder(config)
+        self.decoder = Decoder(config)
+        self.output = nn.Linear(config.d_model, config.target_vocab_size, bias=False)
+        if config.tie_embeddings == "none":
+            nn.init.xavier_uniform_(self.output.weight)
+        else:
+            self.output.weight = target.weight
+
+    def components(self) -> dict[str, SubLayer]:
+        """Return the components by id, in canonical order."""
+        found = {
+            f"{side}:{name}:{number}": sublayer
+            for side, stack in (("e", self.encoder), ("d", self.decoder))
+            for number, layer in enumerate(stack.layers, start=1)
+            for name, sublayer in layer.named_children()
+            if isinstance(sublayer, SubLayer)
+        }
+        return {component: found[component] for component in sorted(found, key=canonical_key)}
+
+    def encode(self, source: Tensor) -> EncoderState:
+        """Encode source sentences.
+
+        Args:
+            source: Ids, ``(batch, source_length)``, each row ending in the end-of-sentence piece, then padding.
+
+        Returns:
+            The states the decoder looks at, and where there is padding.
+        """
+        padding = source.eq(PAD)
+        return EncoderState(self.encoder(self.source_embedding(source), padding), padding)
+
+    def start(self, encoded: EncoderState) -> DecoderCache:
+        """Project the encoder's states for every source-target attention that is in use, and start an empty prefix."""
+        sources = [layer.source_keys_values(encoded.states) for layer in self.decoder.layers]  # type: ignore[operator]
+        return DecoderCache(sources, encoded.padding)
+
+    def step(self, ids: Tensor, cache: DecoderCache) -> Tensor:
+        """Read the pieces that follow those in the cache.
+
+        Args:
+            ids: ``(rows, new)``; rows are the cache's, those of one sentence's beam side by side.
+            cache: Filled by the steps before; these pieces are added to it.
+
+        Returns:
+            The decoder's states at these pieces, ``(rows, new, d_model)``; see `logits`.
+        """
+        return self.decoder(self.target_embedding(ids, cache.length), cache)
+
+    def logits(self, states: Tensor) -> Tensor:
+        """Score every piece as the next one: ``(..., d_model)`` to ``(..., target_vocab_size)``."""
+        return self.output(states)
+
+    def forward(self, source: Tensor, target: Tensor) -> Tensor:
+        """Score target sentences, teacher-forced.
+
+        Args:
+            source: ``(batch, source_length)``.
+            target: ``(batch, target_length)``, each row starting with the begin-of-sentence piece.
+
+        Returns:
+            Logits of the next piece at each position, ``(batch, target_length, target_vocab_size)``.
+        """
+        return self.logits(self.step(target, self.start(self.encode(source))))
+
+
+def _attention(config: TransformerConfig) -> SubLayer:
+    function = Attention(config.d_model, config.heads, config.attention_dropout)
+    return SubLayer(function, config.d_model, config.dropout, config.norm == "pre")
+
+
+def _feed_forward(config: TransformerConfig) -> SubLayer:
+    function = FeedForward(config.d_model, config.feed_forward, config.activation_dropout)
+    return SubLayer(function, config.d_model, config.dropout, config.norm == "pre")
+
+
+def _pieces(size: int, d_model: int) -> nn.Embedding:
+    embedding = nn.Embedding(size, d_model, padding_idx=PAD)
+    nn.init.normal_(embedding.weight, std=d_model**-0.5)
+    with torch.no_grad():
+        embedding.weight[PAD].zero_()
+    return embedding
