@@ -1,0 +1,73 @@
+"""The one entry to decoding."""
+
+from __future__ import annotations
+
+import copy
+from typing import TypeVar
+
+import torch
+from torch import Tensor, nn
+
+from lit_transformer.decoding.beam import beam_search
+from lit_transformer.decoding.greedy import greedy_search
+from lit_transformer.decoding.hypotheses import Hypotheses
+from lit_transformer.decoding.protocol import EOS, PAD, Decodable
+from lit_transformer.decoding.settings import DecodingSettings, Precision
+
+AnyModule = TypeVar("AnyModule", bound=nn.Module)
+
+
+def decode(model: Decodable, source: Tensor, settings: DecodingSettings) -> Hypotheses:
+    """Decode a batch of sentences.
+
+    The model is used in evaluation mode, without gradients and without autocast, whatever the caller is in the midst
+    of, and is left in the mode it was in. It computes in the type of its weights: see `in_precision`. A hypothesis has
+    at most as many pieces as its source (end of sentence and padding not counted in either) and
+    ``settings.max_extra_pieces`` more.
+
+    Args:
+        model: The model, on the device of ``source``.
+        source: Ids, ``(batch, source_length)``, each row ending in the end-of-sentence piece, then padding.
+        settings: The search and its limits.
+
+    Returns:
+        One hypothesis for each row of ``source``, in the same order.
+
+    Raises:
+        UserError: The model gives NaN.
+    """
+    if source.size(0) == 0:
+        return Hypotheses.join([])
+    limits = source_lengths(source) + settings.max_extra_pieces
+    trained = [module for module in model.modules() if module.training]
+    model.eval()
+    try:
+        with torch.no_grad(), torch.autocast(source.device.type, enabled=False):
+            if settings.beam == 1:
+                return greedy_search(model, source, limits)
+            return beam_search(model, source, limits, settings.beam, settings.length_penalty)
+    finally:
+        for module in trained:
+            module.training = True
+
+
+def source_lengths(source: Tensor) -> Tensor:
+    """Return the number of pieces of each source, end of sentence and padding not counted, ``(batch,)``.
+
+    Args:
+        source: ``(batch, source_length)``.
+    """
+    return (source.ne(PAD) & source.ne(EOS)).sum(dim=1)
+
+
+def in_precision(model: AnyModule, precision: Precision) -> AnyModule:
+    """Return the model itself if its weights have this precision, else a copy that has it; the model stays as it is.
+
+    Args:
+        model: The model.
+        precision: The name of a floating-point type of torch.
+    """
+    dtype: torch.dtype = getattr(torch, precision)
+    if all(tensor.dtype == dtype for tensor in model.parameters() if tensor.is_floating_point()):
+        return model
+    return copy.deepcopy(model).to(dtype)

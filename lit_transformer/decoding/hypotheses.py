@@ -1,0 +1,82 @@
+"""What decoding gives."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Hypotheses:
+    """One hypothesis for each sentence, on the CPU, in the order of the sentences.
+
+    Args:
+        pieces: Ids of all sentences one after another, without begin and end of sentence, int32 ``(total_length,)``.
+        lengths: Number of pieces of each sentence, int64 ``(sentences,)``.
+        scores: Summed log-probability of the pieces, in nats, that of the end of sentence included and without length
+            normalisation, float64 ``(sentences,)``.
+        non_terminated: True where the search met its limit before the end of sentence, bool ``(sentences,)``.
+    """
+
+    pieces: Tensor
+    lengths: Tensor
+    scores: Tensor
+    non_terminated: Tensor
+
+    def __len__(self) -> int:
+        """Return the number of sentences."""
+        return self.lengths.numel()
+
+    def ids(self) -> list[list[int]]:
+        """Return the ids of each sentence, as a tokenizer takes them."""
+        return [sentence.tolist() for sentence in self.pieces.split(self.lengths.tolist())]
+
+    @classmethod
+    def from_padded(cls, pieces: Tensor, lengths: Tensor, scores: Tensor, non_terminated: Tensor) -> Hypotheses:
+        """Make hypotheses of padded rows.
+
+        Args:
+            pieces: ``(sentences, longest)``; what stands after the length of a row is ignored.
+            lengths: ``(sentences,)``.
+            scores: ``(sentences,)``.
+            non_terminated: ``(sentences,)``.
+        """
+        held = torch.arange(pieces.size(1), device=pieces.device) < lengths.unsqueeze(1)
+        return cls(
+            pieces[held].to("cpu", torch.int32),
+            lengths.to("cpu", torch.int64),
+            scores.to("cpu", torch.float64),
+            non_terminated.to("cpu", torch.bool),
+        )
+
+    @classmethod
+    def join(cls, parts: Sequence[Hypotheses]) -> Hypotheses:
+        """Put the hypotheses of several batches one after another."""
+        if not parts:
+            nothing = torch.zeros(0)
+            return cls.from_padded(nothing.view(0, 0), nothing, nothing, nothing)
+        return cls(
+            torch.cat([part.pieces for part in parts]),
+            torch.cat([part.lengths for part in parts]),
+            torch.cat([part.scores for part in parts]),
+            torch.cat([part.non_terminated for part in parts]),
+        )
+
+    def select(self, sentences: Tensor) -> Hypotheses:
+        """Return these sentences, in this order.
+
+        Args:
+            sentences: ``(new_sentences,)``, indices into the sentences; with ``torch.argsort`` of the places that the
+                sentences have in the input, the result is in the order of the input.
+        """
+        split = self.pieces.split(self.lengths.tolist())
+        chosen = [split[sentence] for sentence in sentences.tolist()]
+        return Hypotheses(
+            torch.cat(chosen) if chosen else self.pieces[:0],
+            self.lengths[sentences],
+            self.scores[sentences],
+            self.non_terminated[sentences],
+        )
