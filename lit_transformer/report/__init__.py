@@ -1,0 +1,1 @@
+"""Pictures, tables and pages made of the scores of a run."""

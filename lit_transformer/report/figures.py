@@ -1,0 +1,112 @@
+"""Pictures of scores, drawn by matplotlib without a display."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lit_transformer import files
+from lit_transformer.components import KINDS, canonical_key, kind_of, layer_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+FORMATS = (".png", ".svg")
+DPI = 200
+_HOLE = "#8a8a8a"
+_LINE = "#c4ccd4"
+_PALE = "#404040"
+_KEY = "E encoder, D decoder; SA self-attention, EA attention to the encoder, FF feed-forward"
+
+
+def contribution_heat_map(scores: Mapping[str, float], path: Path, *, title: str, subtitle: str = "") -> None:
+    """Draw the heat map of Wang & Tu 2020, figure 3: a cell per component, darker for a higher score.
+
+    Rows are layers, the highest on top; columns are the kinds ``e:sa, e:ff, d:sa, d:ea, d:ff``. The colours always
+    cover 0 to 1, so that two pictures can be compared; they grow darker steadily, so that the picture can be read in
+    grey too. Components without a score (pruned, or of a layer that only the other side has) are hatched.
+
+    Args:
+        scores: Contribution from 0 to 1, by component id.
+        path: The picture to write, PNG or SVG by its suffix.
+        title: What is shown.
+        subtitle: Where the numbers come from, such as model, scoring set and baseline.
+
+    Raises:
+        ValueError: There are no scores, one is not from 0 to 1, or the suffix is of neither format.
+        UserError: The file can't be written.
+    """
+    _check(scores, path)
+    # matplotlib takes a second to import, which `--help` should not wait for. Without pyplot there is no global state.
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    layers = max(layer_of(component) for component in scores)
+    figure = Figure(figsize=(6.4, 1.9 + 0.42 * max(layers, 3)), layout="constrained")
+    # A fixed salt and no date: the same scores give the same bytes.
+    with matplotlib.rc_context({"svg.hashsalt": "lit-transformer", "svg.fonttype": "none"}):
+        _draw(figure, scores, layers)
+        figure.suptitle(textwrap.fill(title, 60), fontsize=12, fontweight="bold")
+        figure.axes[0].set_title(textwrap.fill(subtitle, 80), fontsize=9, color=_PALE)
+        with files.replacing(path) as temporary:
+            metadata = {"Date": None} if path.suffix == ".svg" else None
+            figure.savefig(temporary, format=path.suffix[1:], dpi=DPI, metadata=metadata)
+
+
+def _check(scores: Mapping[str, float], path: Path) -> None:
+    if path.suffix not in FORMATS:
+        raise ValueError(f"cannot draw {path.name!r}; the name has to end in {' or '.join(FORMATS)}")
+    if not scores:
+        raise ValueError("no scores to draw")
+    for component in sorted(scores, key=canonical_key):
+        if not 0 <= scores[component] <= 1:
+            raise ValueError(f"score of {component} is {scores[component]!r}; a contribution lies from 0 to 1")
+
+
+def _draw(figure: Figure, scores: Mapping[str, float], layers: int) -> None:
+    import numpy as np
+    from matplotlib import colormaps
+
+    values = np.full((layers, len(KINDS)), math.nan)
+    for component, score in scores.items():
+        values[layer_of(component) - 1, KINDS.index(kind_of(component))] = score
+    axes = figure.add_subplot()
+    colours = colormaps["Blues"]
+    mesh = axes.pcolormesh(np.ma.masked_invalid(values), cmap=colours, vmin=0, vmax=1, edgecolors=_LINE, linewidth=0.8)
+    for (row, column), score in np.ndenumerate(values):
+        if math.isnan(score):
+            _draw_hole(axes, row, column)
+        else:
+            ink = _ink_on(colours(score)[:3])
+            axes.text(column + 0.5, row + 0.5, f"{score:.2f}", ha="center", va="center", color=ink, fontsize=10)
+    axes.set_xticks(np.arange(len(KINDS)) + 0.5, [kind.upper() for kind in KINDS])
+    axes.set_yticks(np.arange(layers) + 0.5, [str(layer) for layer in range(1, layers + 1)])
+    axes.tick_params(length=0)
+    axes.set_ylabel("layer (1 is next to the embeddings)" if layers > 3 else "layer")
+    for spine in axes.spines.values():
+        spine.set_visible(False)
+    bar = figure.colorbar(mesh, ax=axes, ticks=[0, 0.25, 0.5, 0.75, 1], aspect=max(12, 3.4 * layers))
+    bar.set_label("contribution (1: most important)", fontsize=9)
+    key = f"{_KEY}; n/a: not in the model" if np.isnan(values).any() else _KEY
+    figure.supxlabel(key, fontsize=7, color=_PALE)
+
+
+def _draw_hole(axes: Axes, row: int, column: int) -> None:
+    from matplotlib.patches import Rectangle
+
+    axes.add_patch(
+        Rectangle((column + 0.04, row + 0.04), 0.92, 0.92, facecolor="none", edgecolor=_HOLE, hatch="////", linewidth=0)
+    )
+    box = {"facecolor": "white", "edgecolor": "none", "boxstyle": "round,pad=0.15"}
+    axes.text(column + 0.5, row + 0.5, "n/a", ha="center", va="center", color=_PALE, fontsize=8, bbox=box)
+
+
+def _ink_on(background: tuple[float, ...]) -> str:
+    """Return black or white, whichever stands out more (relative luminance of WCAG 2.1)."""
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in background]
+    luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+    return "black" if (luminance + 0.05) / 0.05 > 1.05 / (luminance + 0.05) else "white"
