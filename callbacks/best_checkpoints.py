@@ -1,0 +1,105 @@
+"""Which checkpoints a run keeps, in its folder's ``checkpoints``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytorch_lightning as pl
+from pytorch_lightning.callbacks import ModelCheckpoint
+from typing_extensions import override
+
+from lit_transformer.checkpoints import FOLDER
+from lit_transformer.module import LitTransformer
+
+
+class RunCheckpoint(ModelCheckpoint):
+    """A ModelCheckpoint that writes into the run's folder, which is known only when the Trainer is there.
+
+    Args:
+        filename: Name without suffix.
+        monitor: Metric to choose by; the last one is kept where there is none.
+        mode: Whether the lowest (min) or the highest (max) value is the best.
+        save_top_k: How many to keep.
+        every_n_steps: Save every so many optimizer steps; after each validation where it is not given.
+        save_weights_only: Leave optimizer and schedule out.
+    """
+
+    def __init__(
+        self,
+        filename: str,
+        monitor: str | None = None,
+        mode: str = "min",
+        save_top_k: int = 1,
+        every_n_steps: int | None = None,
+        save_weights_only: bool = False,
+    ) -> None:
+        super().__init__(
+            filename=filename,
+            monitor=monitor,
+            mode=mode,
+            save_top_k=save_top_k,
+            every_n_train_steps=every_n_steps,
+            save_weights_only=save_weights_only,
+            auto_insert_metric_name=False,
+            enable_version_counter=False,
+        )
+
+    @override
+    def setup(self, trainer: pl.Trainer, pl_module: pl.LightningModule, stage: str) -> None:
+        if stage == "fit":
+            self.dirpath = str(trainer.strategy.broadcast(f"{trainer.default_root_dir}/{FOLDER}"))
+        super().setup(trainer, pl_module, stage)
+
+
+class BestLossCheckpoint(RunCheckpoint):
+    """Keeps ``best-loss.ckpt``, the lowest ``val/loss``; what is analysed and tested by default (method.md 0.11)."""
+
+    def __init__(self) -> None:
+        super().__init__("best-loss", monitor="val/loss", mode="min")
+
+
+class BestBLEUCheckpoint(RunCheckpoint):
+    """Keeps ``best-bleu.ckpt``, the highest BLEU of the validations within fit, whatever their search."""
+
+    def __init__(self) -> None:
+        super().__init__("best-bleu", monitor="val/bleu", mode="max")
+
+    @override
+    def setup(self, trainer: pl.Trainer, pl_module: pl.LightningModule, stage: str) -> None:
+        if isinstance(pl_module, LitTransformer):
+            self.monitor = pl_module.validation_bleu
+        super().setup(trainer, pl_module, stage)
+
+
+class LastCheckpoint(RunCheckpoint):
+    """Keeps ``last.ckpt``, from which a run can be resumed.
+
+    Args:
+        every_n_steps: Save every so many optimizer steps; after each validation where it is not given.
+    """
+
+    def __init__(self, every_n_steps: int | None = None) -> None:
+        super().__init__("last", every_n_steps=every_n_steps)
+
+    @override
+    def on_train_batch_end(
+        self, trainer: pl.Trainer, pl_module: pl.LightningModule, outputs: Any, batch: Any, batch_idx: int
+    ) -> None:
+        # A run resumed from a checkpoint made just before a validation, or at the end of an epoch, would leave that
+        # out (pytorch-lightning 2.6.6); there, the checkpoint after the validation serves.
+        due = (batch_idx + 1) % (trainer.val_check_batch or 1) == 0
+        if not due and not trainer.is_last_batch:
+            super().on_train_batch_end(trainer, pl_module, outputs, batch, batch_idx)
+
+
+class RecentCheckpoints(RunCheckpoint):
+    """Keeps the weights of the last few validations, for `AverageCheckpoint`.
+
+    Args:
+        count: How many.
+    """
+
+    PATTERN = "step={step}"
+
+    def __init__(self, count: int) -> None:
+        super().__init__(self.PATTERN, monitor="step", mode="max", save_top_k=count, save_weights_only=True)

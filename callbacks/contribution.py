@@ -1,0 +1,110 @@
+"""Contribution: how much BLEU is lost when a component is ablated (Wang & Tu 2020, method.md 1.3)."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+import pytorch_lightning as pl
+from typing_extensions import override
+
+from lit_transformer.components import kind_of, layer_of, select
+from lit_transformer.importance.evaluator import Evaluation, Evaluator
+from lit_transformer.importance.scores import RELIABLE_BASELINE, contribution_scores
+from lit_transformer.importance.tables import write_scores
+from lit_transformer.module import LitTransformer
+from lit_transformer.progress import EvaluationProgress, print_scores
+from lit_transformer.report.figures import contribution_heat_map
+from lit_transformer.trainer import Trainer
+
+
+class ContributionScore(pl.Callback):
+    """Ablates every component of the trained model by itself and scores it by the BLEU that this costs.
+
+    Writes ``analysis/<checkpoint>/scores.csv``, ``scores.json`` and ``report/contribution.png``.
+
+    Args:
+        components: Which components to score: ids (d:sa:3), ranges (d:sa:1-3), kinds (d:sa), sides (d:*) or all (*).
+    """
+
+    def __init__(self, components: list[str] | None = None) -> None:
+        self.components = components or ["*"]
+
+    @override
+    def on_fit_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        # A selector that matches nothing must not come to light after days of training.
+        if isinstance(pl_module, LitTransformer):
+            select(self.components, list(pl_module.network.components()))
+
+    def on_analyze(self, trainer: Trainer, pl_module: LitTransformer, evaluator: Evaluator) -> None:
+        """Evaluate the baseline and each ablation, and write the scores.
+
+        Raises:
+            UserError: A selector matches nothing in this model.
+        """
+        chosen = select(self.components, evaluator.components)
+        with EvaluationProgress(1 + len(chosen), shown=trainer.is_global_zero) as progress:
+            baseline = evaluator.evaluate()
+            progress.advance("baseline", baseline.bleu)
+            ablations: dict[str, Evaluation] = {}
+            for component in chosen:
+                ablations[component] = evaluator.evaluate([component])
+                progress.advance(component, ablations[component].bleu)
+        if trainer.is_global_zero:
+            self._write(trainer, pl_module, baseline, ablations)
+
+    def _write(
+        self, trainer: Trainer, pl_module: LitTransformer, baseline: Evaluation, ablations: dict[str, Evaluation]
+    ) -> None:
+        rows = contribution_rows(pl_module, baseline, ablations)
+        about = {
+            "checkpoint": trainer.analysed_checkpoint.name if trainer.analysed_checkpoint else None,
+            "baseline": {key: value for key, value in asdict(baseline).items() if key != "ablated"},
+            "reliable": baseline.bleu >= RELIABLE_BASELINE,
+            **pl_module.scoring_settings(),
+        }
+        write_scores(trainer.analysis_folder, rows, about)
+        picture = trainer.output_folder / "report" / "contribution.png"
+        contribution_heat_map(
+            {str(row["component"]): float(row["contribution"]) for row in rows},
+            picture,
+            title="Contribution",
+            subtitle=f"baseline {baseline.bleu:.2f} BLEU, {baseline.sentences} sentences of validation",
+        )
+        print_scores(rows, about, trainer.analysis_folder, picture)
+        for logger in trainer.loggers:
+            logger.log_metrics({f"analysis/contribution/{row['component']}": row["contribution"] for row in rows})
+
+
+def contribution_rows(
+    pl_module: LitTransformer, baseline: Evaluation, ablations: dict[str, Evaluation]
+) -> list[dict[str, Any]]:
+    """Return a row of the table of scores per component, in canonical order.
+
+    Args:
+        pl_module: The model, for the number of parameters.
+        baseline: The evaluation of the whole model.
+        ablations: The evaluation without each component, by id.
+    """
+    results = contribution_scores(baseline.bleu, {component: made.bleu for component, made in ablations.items()})
+    sublayers = pl_module.network.components()
+    return [
+        {
+            "component": component,
+            "kind": kind_of(component),
+            "layer": layer_of(component),
+            "parameters": sum(parameter.numel() for parameter in sublayers[component].function.parameters()),
+            "baseline_bleu": baseline.bleu,
+            "ablated_bleu": made.bleu,
+            "drop": results[component].drop,
+            "relative_drop": results[component].relative_drop,
+            "contribution": results[component].contribution,
+            "rank": results[component].rank,
+            "brevity_penalty": made.brevity_penalty,
+            "length_ratio": made.length_ratio,
+            "non_terminated": made.non_terminated,
+            "sentences": made.sentences,
+            "seconds": round(made.seconds, 3),
+        }
+        for component, made in ablations.items()
+    ]

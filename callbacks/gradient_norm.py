@@ -1,0 +1,22 @@
+"""The norm of the gradient."""
+
+from __future__ import annotations
+
+import pytorch_lightning as pl
+from torch.nn.utils import get_total_norm
+from torch.optim import Optimizer
+from typing_extensions import override
+
+from lit_transformer.trainer import logging_interval
+
+
+class GradientNorm(pl.Callback):
+    """Logs ``train/gradient_norm``, the L2 norm over all parameters before clipping, when the Trainer logs."""
+
+    @override
+    def on_before_optimizer_step(
+        self, trainer: pl.Trainer, pl_module: pl.LightningModule, optimizer: Optimizer
+    ) -> None:
+        if (trainer.global_step + 1) % logging_interval(trainer) == 0:
+            gradients = [parameter.grad for parameter in pl_module.parameters() if parameter.grad is not None]
+            pl_module.log("train/gradient_norm", get_total_norm(gradients))

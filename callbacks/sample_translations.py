@@ -1,0 +1,39 @@
+"""A look at what the model says."""
+
+from __future__ import annotations
+
+import logging
+
+import pytorch_lightning as pl
+from typing_extensions import override
+
+from lit_transformer.module import LitTransformer
+
+log = logging.getLogger(__name__)
+
+
+class SampleTranslations(pl.Callback):
+    """Shows a few translations after each validation within fit: the same sentences each time.
+
+    Args:
+        count: How many; 0 for none.
+    """
+
+    def __init__(self, count: int = 3) -> None:
+        self.count = count
+
+    @override
+    def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        if trainer.sanity_checking or not trainer.is_global_zero or not isinstance(pl_module, LitTransformer):
+            return
+        translations = pl_module.translations
+        count = min(self.count, len(translations))
+        for sample in range(count):
+            translation = translations[(2 * sample + 1) * len(translations) // (2 * count)]
+            log.info(
+                "%s\n  source      %s\n  hypothesis  %s\n  reference   %s",
+                f"sample {sample + 1} of {count}, step {trainer.global_step}",
+                translation.source,
+                translation.hypothesis,
+                translation.reference,
+            )

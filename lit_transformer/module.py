@@ -1,0 +1,341 @@
+"""The LightningModule: trains the Transformer, and scores it by the one path that every command uses."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any, Literal
+
+import pytorch_lightning as pl
+import torch
+from sacrebleu import __version__ as sacrebleu_version
+from torch import Tensor
+from torch.nn.utils import clip_grad_norm_
+from torch.optim import Adam, Optimizer
+from torch.optim.lr_scheduler import LambdaLR
+from typing_extensions import override
+
+from lit_transformer import __version__
+from lit_transformer.bleu import CorpusBLEU
+from lit_transformer.checkpoints import CHECKPOINT_FORMAT
+from lit_transformer.chrf import CorpusChrF
+from lit_transformer.data.batch import Batch
+from lit_transformer.data.datamodule import TranslationDataModule
+from lit_transformer.decoding import DecodingSettings, in_precision, translate
+from lit_transformer.errors import UserError
+from lit_transformer.model import Transformer, TransformerConfig, label_smoothed_loss, weights_digest
+from lit_transformer.translations import Translation, gather_translations
+
+PAD = 0
+
+
+class LitTransformer(pl.LightningModule):
+    """A Transformer with its training recipe and its way of decoding.
+
+    Args:
+        encoder_layers: Layers of the encoder.
+        decoder_layers: Layers of the decoder.
+        d_model: Width of the residual stream.
+        feed_forward: Width of the feed-forward networks' hidden layer.
+        heads: Attention heads; they must divide d_model.
+        norm: post (Vaswani et al. 2017) or pre (easier to train deep, with a final norm on both stacks).
+        tie_embeddings: all (source, target and output projection share one table), target (target and output) or none.
+        dropout: Dropout on embeddings and on each sub-layer's output.
+        attention_dropout: Dropout on attention weights.
+        activation_dropout: Dropout after the feed-forward network's ReLU.
+        label_smoothing: Probability mass spread over all pieces in the training loss.
+        learning_rate: Peak learning rate.
+        warmup_steps: Optimizer steps of linear warm-up to the peak.
+        schedule: inverse_sqrt (decay with the square root of the step) or constant, after the warm-up.
+        adam_betas: Decay rates of Adam's two averages.
+        adam_epsilon: Adam's epsilon.
+        decoding: How validation, test, predict and analyze decode.
+        validation_decoding: same, or greedy: a cheaper search for validation within fit, logged as val/bleu_greedy.
+        bleu_tokenize: sacreBLEU's tokenisation, such as 13a or intl.
+        bleu_lowercase: Score without regard to case.
+        chrf: Also log chrF.
+        seed: Seed of the initial weights and of dropout.
+        source_vocab_size: Number of source pieces; taken from the tokenizer when not given.
+        target_vocab_size: Number of target pieces; taken from the tokenizer when not given.
+    """
+
+    network: Transformer
+
+    def __init__(
+        self,
+        encoder_layers: int = 6,
+        decoder_layers: int = 6,
+        d_model: int = 512,
+        feed_forward: int = 2048,
+        heads: int = 8,
+        norm: Literal["post", "pre"] = "post",
+        tie_embeddings: Literal["all", "target", "none"] = "all",
+        dropout: float = 0.1,
+        attention_dropout: float = 0.0,
+        activation_dropout: float = 0.0,
+        label_smoothing: float = 0.1,
+        learning_rate: float = 7e-4,
+        warmup_steps: int = 4000,
+        schedule: Literal["inverse_sqrt", "constant"] = "inverse_sqrt",
+        adam_betas: tuple[float, float] = (0.9, 0.98),
+        adam_epsilon: float = 1e-9,
+        decoding: DecodingSettings = DecodingSettings(),  # noqa: B008 - frozen, nothing is built from it here
+        validation_decoding: Literal["same", "greedy"] = "same",
+        bleu_tokenize: str = "13a",
+        bleu_lowercase: bool = False,
+        chrf: bool = False,
+        seed: int = 1,
+        source_vocab_size: int | None = None,
+        target_vocab_size: int | None = None,
+    ) -> None:
+        super().__init__()
+        decoding = decoding if isinstance(decoding, DecodingSettings) else DecodingSettings(**decoding)
+        self.save_hyperparameters(ignore=["decoding", "adam_betas"])
+        # Checkpoints hold plain types only, so that they can be read in five years and with weights_only=True.
+        self.save_hyperparameters({"decoding": asdict(decoding), "adam_betas": list(adam_betas)})
+        if not 0.0 <= label_smoothing < 1.0:
+            raise UserError(f"--model.label_smoothing is {label_smoothing!r}; give a number from 0 to below 1.")
+        if learning_rate <= 0.0 or warmup_steps < 0:
+            raise UserError(
+                f"--model.learning_rate is {learning_rate!r} and --model.warmup_steps {warmup_steps!r}; "
+                "give a rate above 0 and a number of steps from 0 up."
+            )
+        self.decoding = decoding
+        self.bleu = CorpusBLEU(tokenize=bleu_tokenize, lowercase=bleu_lowercase)
+        self.chrf = CorpusChrF() if chrf else None
+        self.translations: list[Translation] = []
+        self._decoder: Transformer | None = None
+        if source_vocab_size is not None and target_vocab_size is not None:
+            self.build(source_vocab_size, target_vocab_size)
+
+    @property
+    def _data(self) -> TranslationDataModule:
+        return self.trainer.datamodule  # type: ignore[attr-defined]
+
+    def build(self, source_vocab_size: int, target_vocab_size: int) -> None:
+        """Make the network; its weights depend on the seed and the structure alone.
+
+        Args:
+            source_vocab_size: Number of source pieces.
+            target_vocab_size: Number of target pieces.
+        """
+        self.hparams.update(source_vocab_size=source_vocab_size, target_vocab_size=target_vocab_size)
+        names = TransformerConfig.__dataclass_fields__
+        config = TransformerConfig(**{name: self.hparams[name] for name in names})
+        with torch.random.fork_rng():
+            torch.manual_seed(self.hparams["seed"])
+            self.network = Transformer(config)
+
+    @override
+    def setup(self, stage: str) -> None:
+        tokenizer = self._data.tokenizer
+        sizes = (tokenizer.source_vocab_size, tokenizer.target_vocab_size)
+        if not hasattr(self, "network"):
+            self.build(*sizes)
+        built = (self.hparams["source_vocab_size"], self.hparams["target_vocab_size"])
+        if built != sizes:
+            raise UserError(
+                f"the model has {built[0]} source and {built[1]} target pieces, but the tokenizer has {sizes[0]} and "
+                f"{sizes[1]}; give the tokenizer that the model was trained with, or leave --data.tokenizer.model out."
+            )
+
+    # Training
+
+    @override
+    def configure_optimizers(self) -> Any:
+        # The fused kernel is the fastest on the CPU; on a GPU it can't be combined with gradient clipping in 16-mixed.
+        optimizer = Adam(
+            self.network.parameters(),
+            lr=self.hparams["learning_rate"],
+            betas=tuple(self.hparams["adam_betas"]),
+            eps=self.hparams["adam_epsilon"],
+            fused=self.device.type == "cpu",
+        )
+        factor = learning_rate_factor(self.hparams["schedule"], self.hparams["warmup_steps"])
+        return {"optimizer": optimizer, "lr_scheduler": {"scheduler": LambdaLR(optimizer, factor), "interval": "step"}}
+
+    @override
+    def configure_gradient_clipping(
+        self, optimizer: Optimizer, gradient_clip_val: float | None = None, gradient_clip_algorithm: str | None = None
+    ) -> None:
+        # Lightning refuses a fused optimizer whenever it trains in mixed precision, though nothing is scaled on a CPU.
+        if self.device.type == "cpu" and gradient_clip_val and gradient_clip_algorithm in (None, "norm"):
+            clip_grad_norm_(self.network.parameters(), gradient_clip_val)
+        else:
+            self.clip_gradients(optimizer, gradient_clip_val, gradient_clip_algorithm)
+
+    @override
+    def on_train_start(self) -> None:
+        # A restored optimizer and scheduler bring back the rate of their own run; what the user typed wins.
+        scheduler = self.lr_schedulers()
+        if not isinstance(scheduler, LambdaLR):
+            return
+        peak = self.hparams["learning_rate"]
+        for group, factor in zip(scheduler.optimizer.param_groups, scheduler.lr_lambdas, strict=True):
+            group["initial_lr"] = peak
+            group["lr"] = peak * factor(scheduler.last_epoch)
+        scheduler.base_lrs = [peak] * len(scheduler.base_lrs)
+
+    @override
+    def on_train_batch_start(self, batch: Batch, batch_idx: int) -> None:
+        # Dropout depends on where training is and on nothing before it, so that a resumed run needs no random state.
+        torch.manual_seed(step_seed(self.hparams["seed"], self.global_step, batch_idx, self.global_rank))
+
+    @override
+    def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
+        loss, _, pieces = self._losses(self.network, batch)
+        loss = loss / pieces
+        self.log("train/loss", loss.detach(), prog_bar=True, batch_size=pieces)
+        self.log("train/learning_rate", self.lr_schedulers().get_last_lr()[0])  # type: ignore[union-attr]
+        return loss
+
+    def _losses(self, network: Transformer, batch: Batch) -> tuple[Tensor, Tensor, int]:
+        """Return the sums of label-smoothed and plain cross-entropy in nats, and the number of target pieces."""
+        states = network.step(batch.target[:, :-1], network.start(network.encode(batch.source)))
+        following = batch.target[:, 1:]
+        real = following.ne(PAD)
+        smoothed, plain = label_smoothed_loss(
+            network.logits(states[real]), following[real], self.hparams["label_smoothing"]
+        )
+        return smoothed, plain, batch.target_tokens
+
+    # Scoring: one path for fit's validation, validate, test and predict
+
+    @property
+    def validation_bleu(self) -> str:
+        """Name under which fit's validation logs BLEU."""
+        return "val/bleu_greedy" if self._search_of("fit") is not self.decoding else "val/bleu"
+
+    def _search_of(self, command: str | None) -> DecodingSettings:
+        if command == "fit" and self.hparams["validation_decoding"] == "greedy" and self.decoding.beam > 1:
+            return DecodingSettings(**{**asdict(self.decoding), "beam": 1})
+        return self.decoding
+
+    def _start_scoring(self) -> None:
+        self._decoder = in_precision(self.network, self.decoding.precision)
+        self.translations = []
+        self._sums = torch.zeros(3, dtype=torch.float64)
+
+    def _score(self, batch: Batch, search: DecodingSettings, with_loss: bool = True) -> list[Translation]:
+        assert self._decoder is not None
+        texts, non_terminated = translate(self._decoder, batch, search, self._data.tokenizer.decode)
+        references = batch.references or [""] * len(texts)
+        if with_loss and len(batch):
+            self.bleu.update(texts, references)
+            if self.chrf is not None:
+                self.chrf.update(texts, references)
+            with torch.autocast(self.device.type, enabled=False):
+                smoothed, plain, pieces = self._losses(self._decoder, batch)
+            self._sums += torch.tensor([float(smoothed), float(plain), pieces], dtype=torch.float64)
+        fields = zip(batch.index.tolist(), batch.sources, texts, references, non_terminated.tolist(), strict=True)
+        made = [Translation(*field) for field in fields]
+        self.translations.extend(made)
+        return made
+
+    def _finish_scoring(self, split: str, bleu_name: str) -> None:
+        sums = self._total(self._sums.to(self.device if self.device.type != "mps" else "cpu"))
+        self.translations = gather_translations(self.translations)
+        count = max(len(self.translations), 1)
+        values = {
+            f"{split}/loss": sums[0] / sums[2],
+            f"{split}/perplexity": torch.exp(sums[1] / sums[2]),
+            bleu_name: self.bleu.compute(),
+            f"{split}/non_terminated": torch.tensor(sum(t.non_terminated for t in self.translations) / count),
+        }
+        if self.chrf is not None:
+            values[bleu_name.replace("bleu", "chrf")] = self.chrf.compute()
+            self.chrf.reset()
+        self.bleu.reset()
+        self._decoder = None
+        # Every process holds the same totals already.
+        for name, value in values.items():
+            self.log(name, value.float(), prog_bar=name in (bleu_name, f"{split}/loss"), sync_dist=False)
+
+    def _total(self, values: Tensor) -> Tensor:
+        return self.trainer.strategy.reduce(values, reduce_op="sum")
+
+    @override
+    def on_validation_epoch_start(self) -> None:
+        self._start_scoring()
+
+    @override
+    def validation_step(self, batch: Batch, batch_idx: int) -> None:
+        self._score(batch, self._search_of(self.trainer.state.fn))
+
+    @override
+    def on_validation_epoch_end(self) -> None:
+        self._finish_scoring("val", self.validation_bleu if self.trainer.state.fn == "fit" else "val/bleu")
+
+    @override
+    def on_test_epoch_start(self) -> None:
+        self._start_scoring()
+
+    @override
+    def test_step(self, batch: Batch, batch_idx: int) -> None:
+        self._score(batch, self.decoding)
+
+    @override
+    def on_test_epoch_end(self) -> None:
+        self._finish_scoring("test", "test/bleu")
+
+    @override
+    def on_predict_epoch_start(self) -> None:
+        self._start_scoring()
+
+    @override
+    def predict_step(self, batch: Batch, batch_idx: int) -> list[Translation]:
+        return self._score(batch, self.decoding, with_loss=False)
+
+    @override
+    def on_predict_epoch_end(self) -> None:
+        self.translations = gather_translations(self.translations)
+        self._decoder = None
+
+    def scoring_settings(self) -> dict[str, Any]:
+        """Return what a score of this model rests on, as plain types."""
+        return {
+            "signature": self.bleu.signature,
+            "decoding": asdict(self.decoding),
+            "weights": weights_digest(self.network),
+            "tokenizer": self._data.tokenizer.digest,
+            "data": dict(self._data.hparams),
+            "versions": {
+                "lit_transformer": __version__,
+                "torch": str(torch.__version__),
+                "sacrebleu": sacrebleu_version,
+            },
+        }
+
+    @override
+    def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        config = getattr(self.trainer, "config", None)
+        checkpoint["lit_transformer"] = {"format": CHECKPOINT_FORMAT, "version": __version__, "config": config}
+
+
+def learning_rate_factor(schedule: str, warmup_steps: int) -> Callable[[int], float]:
+    """Return the learning rate at a step as a share of the peak.
+
+    Args:
+        schedule: ``inverse_sqrt``: the peak at the end of the warm-up, then decay with the square root of the step
+            (Vaswani et al. 2017, 5.3); ``constant``: the peak from the end of the warm-up on.
+        warmup_steps: Steps of linear growth; 0 for none.
+
+    Example:
+        >>> [learning_rate_factor("inverse_sqrt", 4)(step) for step in (0, 3, 15)]
+        [0.25, 1.0, 0.5]
+    """
+
+    def factor(step: int) -> float:
+        done = step + 1
+        if done < warmup_steps:
+            return done / warmup_steps
+        return 1.0 if schedule == "constant" else (max(warmup_steps, 1) / done) ** 0.5
+
+    return factor
+
+
+def step_seed(seed: int, global_step: int, batch_idx: int, rank: int) -> int:
+    """Return the seed of one micro-batch's dropout: a hash of where training is."""
+    text = f"{seed}/{global_step}/{batch_idx}/{rank}".encode()
+    return int.from_bytes(hashlib.sha256(text).digest()[:8], "big", signed=True)

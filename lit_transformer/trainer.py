@@ -1,0 +1,295 @@
+"""The Trainer: Lightning's, and `analyze`; it owns the folder of the run."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+import pytorch_lightning as pl
+from pytorch_lightning.accelerators import CPUAccelerator
+from typing_extensions import override
+
+from lit_transformer.checkpoints import AtomicCheckpointIO, find_checkpoint, read_checkpoint, run_folder_of
+from lit_transformer.data.datamodule import TranslationDataModule, tokenizer_of_state
+from lit_transformer.errors import UserError
+from lit_transformer.files import write_text
+from lit_transformer.importance.evaluator import Evaluator
+from lit_transformer.module import LitTransformer
+from lit_transformer.translations import read_input, write_lines, write_translations
+
+log = logging.getLogger(__name__)
+
+
+@runtime_checkable
+class ScoringCallback(Protocol):
+    """A callback that scores components of a trained model."""
+
+    def on_analyze(self, trainer: Trainer, pl_module: LitTransformer, evaluator: Evaluator) -> None:
+        """Score components; called on every process, with the model on its device."""
+        ...
+
+
+class Trainer(pl.Trainer):
+    """Lightning's Trainer with `analyze`, whose ``default_root_dir`` is the folder of one run.
+
+    Args:
+        args: Options of Lightning's Trainer.
+        kwargs: Options of Lightning's Trainer.
+
+    Raises:
+        UserError: The precision can't be used on this device.
+    """
+
+    # Lightning sets these where a type checker does not see it.
+    callbacks: list[pl.Callback]
+    datamodule: TranslationDataModule
+    fast_dev_run: bool | int
+    log_every_n_steps: int
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        # Our own batch samplers know the processes; a sampler that pads would score sentences twice.
+        super().__init__(*args, use_distributed_sampler=False, **kwargs)
+        if isinstance(self.accelerator, CPUAccelerator) and str(kwargs.get("precision")) in ("16", "16-mixed"):
+            raise UserError("--trainer.precision 16-mixed needs a GPU; on the CPU give 32 or bf16-mixed.")
+        self.strategy.checkpoint_io = AtomicCheckpointIO()
+        self.analysed_checkpoint: Path | None = None
+        self.output_folder = Path(self.default_root_dir)
+        self.config: dict[str, Any] | None = None
+
+    @property
+    def run_folder(self) -> Path:
+        """The folder of this run: configuration, metrics, checkpoints, analysis, report."""
+        return Path(self.default_root_dir)
+
+    @override
+    def fit(  # type: ignore[override]
+        self,
+        model: LitTransformer,
+        train_dataloaders: Any = None,
+        val_dataloaders: Any = None,
+        datamodule: TranslationDataModule | None = None,
+        ckpt_path: str | None = None,
+        weights_only: bool | None = None,
+        start_from: str | None = None,
+    ) -> None:
+        """Train a model; then run the scoring callbacks, if the configuration has any.
+
+        Args:
+            model: The model.
+            train_dataloaders: In place of a data module.
+            val_dataloaders: In place of a data module.
+            datamodule: The corpus.
+            ckpt_path: Go on with this checkpoint (or the last one of this run's folder): same folder, same data.
+            weights_only: See Lightning.
+            start_from: Start a new run from the weights of this checkpoint (or run's folder): step 0, fresh optimizer.
+        """
+        if ckpt_path is not None:
+            ckpt_path = str(find_checkpoint(ckpt_path, "resume"))
+            self._adopt(ckpt_path, datamodule)
+            if "optimizer_states" not in read_checkpoint(ckpt_path):
+                raise UserError(
+                    f"{ckpt_path!r} holds weights only and cannot be resumed; give last.ckpt, or start a new run from "
+                    "it with --start_from."
+                )
+        if start_from is not None:
+            self._start_from(find_checkpoint(start_from), model, datamodule)
+        super().fit(model, train_dataloaders, val_dataloaders, datamodule, ckpt_path, True)
+        if self.fast_dev_run or not self.state.finished:
+            return
+        for callback in self.callbacks:
+            if (finish := getattr(callback, "on_fit_finished", None)) is not None:
+                finish(self, model)
+        self.strategy.barrier()
+        if any(isinstance(callback, ScoringCallback) for callback in self.callbacks):
+            self.analyze(model, datamodule, ckpt_path=str(self.run_folder))
+
+    @override
+    def validate(  # type: ignore[override]
+        self,
+        model: LitTransformer,
+        dataloaders: Any = None,
+        ckpt_path: str | None = None,
+        verbose: bool = True,
+        datamodule: TranslationDataModule | None = None,
+        weights_only: bool | None = None,
+    ) -> Any:
+        """Score a checkpoint on the validation split, and write its translations.
+
+        Args:
+            model: The model.
+            dataloaders: In place of a data module.
+            ckpt_path: A checkpoint, or the folder of a run.
+            verbose: Print the scores.
+            datamodule: The corpus.
+            weights_only: See Lightning.
+        """
+        ckpt_path = self._adopt(ckpt_path, datamodule)
+        results = super().validate(model, dataloaders, ckpt_path, verbose, datamodule, True)
+        self._write_split("validation", model, ckpt_path)
+        return results
+
+    @override
+    def test(  # type: ignore[override]
+        self,
+        model: LitTransformer,
+        dataloaders: Any = None,
+        ckpt_path: str | None = None,
+        verbose: bool = True,
+        datamodule: TranslationDataModule | None = None,
+        weights_only: bool | None = None,
+    ) -> Any:
+        """Score a checkpoint on the test split, and write its translations.
+
+        Args:
+            model: The model.
+            dataloaders: In place of a data module.
+            ckpt_path: A checkpoint, or the folder of a run.
+            verbose: Print the scores.
+            datamodule: The corpus.
+            weights_only: See Lightning.
+        """
+        ckpt_path = self._adopt(ckpt_path, datamodule)
+        results = super().test(model, dataloaders, ckpt_path, verbose, datamodule, True)
+        self._write_split("test", model, ckpt_path)
+        return results
+
+    @override
+    def predict(  # type: ignore[override]
+        self,
+        model: LitTransformer,
+        dataloaders: Any = None,
+        datamodule: TranslationDataModule | None = None,
+        return_predictions: bool | None = None,
+        ckpt_path: str | None = None,
+        weights_only: bool | None = None,
+        input: str | None = None,
+        output: str | None = None,
+    ) -> None:
+        """Translate a file or standard input, one sentence per line, to standard output.
+
+        Args:
+            model: The model.
+            dataloaders: In place of a data module.
+            datamodule: The corpus whose tokenizer and languages are used.
+            return_predictions: Ignored; the translations are in the model's ``translations``.
+            ckpt_path: A checkpoint, or the folder of a run.
+            weights_only: See Lightning.
+            input: A text file, plain or .gz; - is standard input.
+            output: A text file in place of standard output.
+        """
+        ckpt_path = self._adopt(ckpt_path, datamodule)
+        if datamodule is not None and input is not None:
+            if input == "-" and self.world_size > 1:
+                raise UserError("--input - works on one process only; give a file, or --trainer.devices 1.")
+            datamodule.set_inputs(read_input(input))
+        super().predict(model, dataloaders, datamodule, False, ckpt_path, True)
+        if self.is_global_zero:
+            write_lines(output, [translation.hypothesis for translation in model.translations])
+
+    def analyze(
+        self,
+        model: LitTransformer,
+        datamodule: TranslationDataModule | None = None,
+        ckpt_path: str | None = None,
+        output: str | None = None,
+    ) -> None:
+        """Score the components of a trained model with the scoring callbacks.
+
+        Args:
+            model: The model.
+            datamodule: The corpus; its validation split is the scoring set.
+            ckpt_path: A checkpoint, or the folder of a run.
+            output: Folder to write into, in place of the run's own.
+
+        Raises:
+            UserError: There is no checkpoint, no data module or no scoring callback.
+        """
+        scoring = [callback for callback in self.callbacks if isinstance(callback, ScoringCallback)]
+        if not scoring:
+            raise UserError("no scoring callback; add one, such as --trainer.callbacks+=callbacks.ContributionScore.")
+        if ckpt_path is None or datamodule is None:
+            raise UserError("analyze needs a data module and a trained model; give --ckpt_path CHECKPOINT.")
+        path = find_checkpoint(ckpt_path)
+        self._adopt(str(path), datamodule)
+        with self._without_batches():
+            super().validate(model, None, str(path), False, datamodule, True)
+        self.analysed_checkpoint = path
+        self.output_folder = Path(output) if output is not None else run_folder_of(path)
+        device = self.strategy.root_device
+        training = model.training
+        model.to(device).eval()
+        evaluator = Evaluator(
+            model.network,
+            [batch.to(device) for batch in datamodule.val_dataloader()],
+            datamodule.tokenizer.decode,
+            model.decoding,
+            model.bleu,
+            lambda counts: self.strategy.reduce(counts.to(device), reduce_op="sum"),
+        )
+        try:
+            for callback in scoring:
+                callback.on_analyze(self, model, evaluator)
+        finally:
+            model.train(training)
+            model.cpu()
+        self.strategy.barrier()
+
+    @property
+    def analysis_folder(self) -> Path:
+        """Where the scores of the analysed checkpoint go."""
+        assert self.analysed_checkpoint is not None, "there is no analysis yet"
+        return self.output_folder / "analysis" / self.analysed_checkpoint.stem
+
+    def _adopt(self, ckpt_path: str | None, datamodule: TranslationDataModule | None) -> str | None:
+        """Resolve a checkpoint and hand its tokenizer to the data module, before that trains one of its own."""
+        if ckpt_path is None:
+            return None
+        path = find_checkpoint(ckpt_path)
+        checkpoint = read_checkpoint(path)
+        # A tokenizer that the user named is compared with the checkpoint's when Lightning restores the data module.
+        if datamodule is not None and datamodule.tokenizer_settings.model is None:
+            datamodule.use_tokenizer(tokenizer_of_state(checkpoint[type(datamodule).__qualname__]))
+        return str(path)
+
+    def _start_from(self, path: Path, model: LitTransformer, datamodule: TranslationDataModule | None) -> None:
+        self._adopt(str(path), datamodule)
+        checkpoint = read_checkpoint(path)
+        sizes = checkpoint["hyper_parameters"]
+        if not hasattr(model, "network"):
+            model.build(sizes["source_vocab_size"], sizes["target_vocab_size"])
+        try:
+            model.load_state_dict(checkpoint["state_dict"], strict=True)
+        except RuntimeError as error:
+            raise UserError(
+                f"--start_from {str(path)!r} has another structure than this model ({error}); "
+                "leave the --model options for the structure out."
+            ) from error
+        log.info("Starting from the weights of %s.", path)
+
+    @contextmanager
+    def _without_batches(self) -> Iterator[None]:
+        """Let Lightning set up devices, processes, data and weights, and then return without a validation."""
+        limit, self.limit_val_batches = self.limit_val_batches, 0
+        try:
+            yield
+        finally:
+            self.limit_val_batches = limit
+
+    def _write_split(self, split: str, model: LitTransformer, ckpt_path: str | None) -> None:
+        if not self.is_global_zero or ckpt_path is None or self.sanity_checking:
+            return
+        folder = run_folder_of(ckpt_path) / split / Path(ckpt_path).stem
+        write_translations(folder, model.translations)
+        scores = {name: round(float(value), 6) for name, value in self.callback_metrics.items()}
+        about = {"scores": scores, **model.scoring_settings(), "sentences": len(model.translations)}
+        write_text(folder / "scores.json", json.dumps(about, indent=2, ensure_ascii=False) + "\n")
+        log.info("Translations and scores are in %s.", folder)
+
+
+def logging_interval(trainer: pl.Trainer) -> int:
+    """Return the number of optimizer steps between two logs of a Trainer."""
+    return max(getattr(trainer, "log_every_n_steps", 1), 1)
