@@ -1,12 +1,16 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.installed
+# Folder of the Multi30k files.
+DATA ?= data/multi30k
+# The run of an experiment that was made last.
+newest = "$$(ls -td runs/$(1)/*/ | head -n 1)"
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench clean
+.PHONY: help demo test lint bench multi30k clean
 
 help: ## Show the targets.
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-6s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "make %-8s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 # The stamp lies inside .venv, so that a removed .venv is made anew, and is written last, so that an interrupted
 # installation is repeated.
@@ -17,8 +21,13 @@ $(READY): pyproject.toml constraints.txt
 
 demo: $(READY) ## Train a small model on the built-in corpus and score its components.
 	$(BIN)/lit-transformer fit --config demo.yaml
-	$(BIN)/lit-transformer analyze --config demo.yaml \
-	  --ckpt_path "$$(ls -td runs/demo/*/ | head -n 1)checkpoints/best-loss.ckpt"
+	$(BIN)/lit-transformer analyze --ckpt_path $(call newest,demo)
+
+multi30k: $(READY) ## The same on Multi30k: make multi30k DATA=FOLDER (under an hour on two cores).
+	$(BIN)/lit-transformer fit --config multi30k.yaml --data.dir $(DATA)
+	$(BIN)/lit-transformer test --ckpt_path $(call newest,multi30k-en-de)
+	$(BIN)/lit-transformer test --ckpt_path $(call newest,multi30k-en-de) --data.test 'test_2017_flickr.{lang}.gz'
+	$(BIN)/lit-transformer analyze --ckpt_path $(call newest,multi30k-en-de)
 
 test: lint ## Lint, check the types, and run all tests.
 	$(BIN)/python -m pytest

@@ -6,9 +6,8 @@ from dataclasses import asdict
 from typing import Any
 
 import pytorch_lightning as pl
-from typing_extensions import override
 
-from lit_transformer.components import kind_of, layer_of, select
+from lit_transformer.components import component_ids, kind_of, layer_of, select
 from lit_transformer.importance.evaluator import Evaluation, Evaluator
 from lit_transformer.importance.scores import RELIABLE_BASELINE, contribution_scores
 from lit_transformer.importance.tables import write_scores
@@ -30,11 +29,14 @@ class ContributionScore(pl.Callback):
     def __init__(self, components: list[str] | None = None) -> None:
         self.components = components or ["*"]
 
-    @override
-    def on_fit_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        # A selector that matches nothing must not come to light after days of training.
-        if isinstance(pl_module, LitTransformer):
-            select(self.components, list(pl_module.network.components()))
+    def before_fit(self, trainer: Trainer, pl_module: LitTransformer) -> None:
+        """Refuse a selector that matches nothing now, not after days of training.
+
+        Raises:
+            UserError: A selector matches nothing in this model.
+        """
+        layers = pl_module.hparams["encoder_layers"], pl_module.hparams["decoder_layers"]
+        select(self.components, component_ids(*layers))
 
     def on_analyze(self, trainer: Trainer, pl_module: LitTransformer, evaluator: Evaluator) -> None:
         """Evaluate the baseline and each ablation, and write the scores.
@@ -61,7 +63,7 @@ class ContributionScore(pl.Callback):
             "checkpoint": trainer.analysed_checkpoint.name if trainer.analysed_checkpoint else None,
             "baseline": {key: value for key, value in asdict(baseline).items() if key != "ablated"},
             "reliable": baseline.bleu >= RELIABLE_BASELINE,
-            **pl_module.scoring_settings(),
+            **pl_module.scoring_settings("validation"),
         }
         write_scores(trainer.analysis_folder, rows, about)
         picture = trainer.output_folder / "report" / "contribution.png"

@@ -27,8 +27,11 @@ class Throughput(pl.Callback):
         self._seconds = 0.0
 
     @override
-    def on_train_epoch_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+    def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        # Not at the start of an epoch: a run that is resumed within one has none.
+        self._reset()
         self._resumed = time.perf_counter()
+        self._logged_step = trainer.global_step
 
     @override
     def on_validation_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
@@ -45,7 +48,8 @@ class Throughput(pl.Callback):
     ) -> None:
         self._tokens += batch.target_tokens
         self._cells += batch.target[:, 1:].numel()
-        if (trainer.global_step + 1) % logging_interval(trainer) != 0:
+        # While gradients are accumulated, several batches belong to one step.
+        if trainer.global_step % logging_interval(trainer) != 0 or trainer.global_step == self._logged_step:
             return
         now = time.perf_counter()
         seconds = self._seconds + now - self._resumed
@@ -54,3 +58,4 @@ class Throughput(pl.Callback):
         pl_module.log("train/padding", 1.0 - self._tokens / max(self._cells, 1))
         self._reset()
         self._resumed = now
+        self._logged_step = trainer.global_step

@@ -4,14 +4,25 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import sys
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
+from lit_transformer import __version__
 from lit_transformer.errors import UserError
 
 DEBUG = "LIT_TRANSFORMER_DEBUG"
+# What Lightning says in every run, whatever happens in it.
+NO_NEWS = ("Seed set to", "GPU available: False", "TPU available: False", "💡 Tip", "Using bfloat16 Automatic")
+COMMANDS = {
+    "fit": "train a model",
+    "validate": "score a checkpoint on the validation split, and write its translations",
+    "test": "score a checkpoint on the test split, and write its translations",
+    "predict": "translate a file or standard input, one sentence per line",
+    "analyze": "score the components of a trained model",
+}
 
 
 def main(args: Sequence[str] | None = None) -> None:
@@ -21,6 +32,12 @@ def main(args: Sequence[str] | None = None) -> None:
         args: The command line without the program's name.
     """
     args = list(sys.argv[1:] if args is None else args)
+    if not args or args[0] in ("--help", "-h"):
+        print(overview())
+        return
+    if args == ["--version"]:
+        print(f"lit-transformer {__version__}")
+        return
     if "--debug" in args:
         args.remove("--debug")
         os.environ[DEBUG] = "1"
@@ -44,6 +61,18 @@ def main(args: Sequence[str] | None = None) -> None:
         raise SystemExit(2) from None
 
 
+def overview() -> str:
+    """Return the help of the program itself, which must not wait for torch to be loaded."""
+    commands = "\n".join(f"  {name:<9} {text}" for name, text in COMMANDS.items())
+    return (
+        "Train a translation Transformer and find out which of its sub-layers matter.\n\n"
+        "usage: lit-transformer COMMAND [--config FILE]... [--OPTION VALUE]...\n\n"
+        f"commands:\n{commands}\n\n"
+        "lit-transformer COMMAND --help lists the options of a command, --print_config their values.\n"
+        "A later --config and an option win over an earlier one; --debug shows where an error comes from."
+    )
+
+
 def message_for_user(error: BaseException) -> str | None:
     """Return the line to show for a mistake of the user, or None for a fault of the program."""
     from jsonargparse import ArgumentError
@@ -57,7 +86,8 @@ def message_for_user(error: BaseException) -> str | None:
             if isinstance(cause, UserError):
                 return str(cause)
             cause = cause.__cause__ or cause.__context__
-        return " ".join(str(error).split())
+        text = re.sub(r'Parser key "([\w.]+)"', r"--\1", " ".join(str(error).split()))
+        return f"{text.rstrip('.')}. See --help." if isinstance(error, ArgumentError) else text
     return None
 
 
@@ -91,9 +121,31 @@ def find_config(name: str) -> Path:
     folders = [Path(), package.parent / "configs", package / "configs"]
     for folder in folders:
         if (folder / name).is_file():
+            check_config(folder / name)
             return folder / name
     shipped = sorted({path.name for folder in folders[1:] for path in folder.glob("*.yaml")})
     raise UserError(f"--config {name!r} is no file; give a path or one of {', '.join(shipped)}.")
+
+
+def check_config(path: Path) -> None:
+    """Refuse a file that holds no settings; the parser's own message would not name it.
+
+    Raises:
+        UserError: The file can't be read, or is no YAML or another kind of YAML.
+    """
+    import yaml
+
+    name = f"--config {str(path)!r}"
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"{name} cannot be read: {error}. Give a YAML file in UTF-8.") from error
+    except yaml.YAMLError as error:
+        place = getattr(error, "problem_mark", None)
+        line = "" if place is None else f", line {place.line + 1}"
+        raise UserError(f"{name}{line} is no YAML: {getattr(error, 'problem', error)}. Correct the file.") from error
+    if content is not None and not isinstance(content, dict):
+        raise UserError(f"{name} holds {type(content).__name__}, not settings; write lines such as 'name: demo'.")
 
 
 def _set_up_messages() -> None:
@@ -106,7 +158,10 @@ def _set_up_messages() -> None:
         logger.setLevel(logging.INFO if first else logging.ERROR)
         logger.propagate = False
         logger.handlers = [handler]
+    for name in ("pytorch_lightning.utilities.rank_zero", "lightning_fabric.utilities.seed"):
+        logging.getLogger(name).addFilter(_is_news)
     for message in (
+        ".*AMP with fp16 is not supported on CPU.*",
         ".*does not have many workers.*",
         ".*`isinstance.treespec, LeafSpec.` is deprecated.*",
         ".*Be aware that when using `ckpt_path`.*",
@@ -114,6 +169,10 @@ def _set_up_messages() -> None:
         ".*Checkpoint directory .* exists and is not empty.*",
     ):
         warnings.filterwarnings("ignore", message=message)
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    return not record.getMessage().startswith(NO_NEWS)
 
 
 if __name__ == "__main__":

@@ -193,14 +193,12 @@ class CorpusBLEU(AdditiveMetric):
     def __init__(self, tokenize: str = "13a", lowercase: bool = False, **kwargs: Any) -> None:
         super().__init__(len(STATISTICS), **kwargs)
         if tokenize not in BLEU.TOKENIZERS:
-            raise UserError(
-                f"unknown BLEU tokenizer {tokenize!r} (option 'tokenize'); choose one of {', '.join(BLEU.TOKENIZERS)}."
-            )
+            raise UserError(f"--model.bleu_tokenize {tokenize!r} is unknown; give one of {', '.join(BLEU.TOKENIZERS)}.")
         try:
             self._scorer = BLEU(tokenize=tokenize, lowercase=lowercase, force=True, max_ngram_order=ORDERS)
         except (ImportError, OSError, RuntimeError) as error:
             raise UserError(
-                f"BLEU tokenizer {tokenize!r} (option 'tokenize') can't be used here: {error}; "
+                f"--model.bleu_tokenize {tokenize!r} can't be used here: {error}; "
                 "install what it needs or choose another, such as '13a'."
             ) from error
         # sacreBLEU knows its signature only after it has seen references.

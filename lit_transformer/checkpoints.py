@@ -63,7 +63,7 @@ def read_checkpoint(path: str | Path) -> dict[str, Any]:
             f"{str(path)!r} is no checkpoint of lit-transformer: {reason}; give a .ckpt file that fit wrote."
         ) from error
     about = checkpoint.get("lit_transformer") if isinstance(checkpoint, dict) else None
-    if about is None:
+    if not isinstance(about, dict) or "format" not in about:
         raise UserError(
             f"{str(path)!r} is a file of another program; give a .ckpt file that lit-transformer fit wrote."
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -13,28 +14,16 @@ from jsonargparse import Namespace
 from pytorch_lightning.cli import ArgsType, LightningArgumentParser, LightningCLI, SaveConfigCallback
 from typing_extensions import override
 
+from lit_transformer.checkpoint_settings import check_structure, checkpoint_defaults, drop_replaced_callbacks
 from lit_transformer.checkpoints import find_checkpoint, read_checkpoint, run_folder_of
 from lit_transformer.data.datamodule import TranslationDataModule
 from lit_transformer.errors import UserError
 from lit_transformer.files import write_text
 from lit_transformer.loggers import WandbSettings, run_loggers
 from lit_transformer.module import LitTransformer
-from lit_transformer.run_folder import new_run_folder
+from lit_transformer.run_folder import new_run_folder, remove_if_empty
 from lit_transformer.trainer import ScoringCallback, Trainer
 
-STRUCTURE = (
-    "encoder_layers",
-    "decoder_layers",
-    "d_model",
-    "feed_forward",
-    "heads",
-    "norm",
-    "tie_embeddings",
-    "source_vocab_size",
-    "target_vocab_size",
-)
-# Sections of a configuration that a resumed run takes over, beside model and data.
-RESUMED = ("trainer", "checkpoint", "early_stopping", "samples")
 DEFAULT_SCORING = "callbacks.ContributionScore"
 
 
@@ -63,7 +52,7 @@ class EarlyStoppingSettings:
 
     patience: int | None = None
     monitor: str = "val/loss"
-    mode: str = "min"
+    mode: Literal["min", "max"] = "min"
 
 
 @dataclass(frozen=True)
@@ -87,12 +76,15 @@ class SaveConfig(SaveConfigCallback):
     def on_fit_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Write ``config.yaml`` and ``tokenizer.model`` into the run's folder."""
         if trainer.is_global_zero and isinstance(trainer, Trainer) and not trainer.fast_dev_run:
-            self.save(Path(trainer.default_root_dir))
+            self.save(Path(trainer.default_root_dir), trainer.config or {})
             trainer.datamodule.tokenizer.save(Path(trainer.default_root_dir) / "tokenizer.model")
 
-    def save(self, folder: Path) -> None:
+    def save(self, folder: Path, origin: dict[str, Any]) -> None:
         """Write ``config.yaml``."""
-        text = self.parser.dump(self.config, skip_none=False)
+        config = self.config.clone()
+        for name in ("ckpt_path", "start_from"):
+            config[name] = origin.get(name)
+        text = self.parser.dump(config, skip_none=False)
         write_text(folder / "config.yaml", text)
 
 
@@ -100,17 +92,25 @@ class TransformerCLI(LightningCLI):
     """Commands around one checkpoint: what nobody typed comes from it, its structure always."""
 
     def __init__(self, args: ArgsType = None) -> None:
-        super().__init__(
-            model_class=LitTransformer,
-            datamodule_class=TranslationDataModule,
-            trainer_class=Trainer,
-            save_config_callback=SaveConfig,
-            seed_everything_default=1,
-            auto_configure_optimizers=False,
-            load_from_checkpoint_support=False,
-            parser_kwargs={name: {"exit_on_error": False} for name in self.subcommands()} | {"exit_on_error": False},
-            args=args,
-        )
+        self.new_folder: Path | None = None
+        # An abbreviated option would be taken for another one as soon as there are two that it may stand for.
+        strict: dict[str, Any] = {"exit_on_error": False, "allow_abbrev": False}
+        try:
+            super().__init__(
+                model_class=LitTransformer,
+                datamodule_class=TranslationDataModule,
+                trainer_class=Trainer,
+                save_config_callback=SaveConfig,
+                seed_everything_default=1,
+                auto_configure_optimizers=False,
+                load_from_checkpoint_support=False,
+                parser_kwargs={name: strict for name in self.subcommands()} | strict,
+                args=args,
+            )
+        except BaseException:
+            if self.new_folder is not None:
+                remove_if_empty(self.new_folder)
+            raise
 
     @staticmethod
     @override
@@ -138,11 +138,20 @@ class TransformerCLI(LightningCLI):
 
     @override
     def parse_arguments(self, parser: LightningArgumentParser, args: ArgsType) -> None:
-        super().parse_arguments(parser, args)
+        self.parent: str | None = None
+        typed = [arg for arg in sys.argv[1:] if not arg.startswith("--print_config")]
+        printing = args is None and typed != sys.argv[1:]
+        if printing:
+            # Printing ends the program, and what a checkpoint holds is not in the configuration yet.
+            self.config = parser.parse_args(typed)
+        else:
+            super().parse_arguments(parser, args)
         command = self.config["subcommand"]
         chosen = self.config[command]
         self.given = chosen.get("ckpt_path") or chosen.get("start_from")
         if self.given is None:
+            if printing:
+                super().parse_arguments(parser, args)
             return
         if chosen.get("ckpt_path") and chosen.get("start_from"):
             raise UserError("give either --ckpt_path (go on with a run) or --start_from (a new run from its weights).")
@@ -154,6 +163,18 @@ class TransformerCLI(LightningCLI):
         super().parse_arguments(parser, args)
         check_structure(self.config[command]["model"], checkpoint["hyper_parameters"], path)
         self.given = path
+        self.parent = str(path.absolute())
+        if purpose == "resume":
+            before = checkpoint["lit_transformer"].get("config") or {}
+            self.parent = before.get("start_from")
+            drop_replaced_callbacks(self.config[command]["trainer"], before.get("trainer", {}).get("callbacks") or [])
+
+    @override
+    def _set_seed(self) -> None:
+        seed = self.config[self.subcommand]["seed_everything"]
+        if not 0 <= seed < 2**32:
+            raise UserError(f"--seed_everything is {seed!r}; give a whole number from 0 to {2**32 - 1}.")
+        super()._set_seed()
 
     @override
     def _parse_ckpt_path(self) -> None:
@@ -180,13 +201,17 @@ class TransformerCLI(LightningCLI):
         assert isinstance(trainer, Trainer)
         self._dump_config()
         trainer.config = plain(self.config_dump)
+        if command == "fit":
+            # A resumed run is still the run that it was: its configuration trains it anew, from the parent it had.
+            trainer.config |= {"ckpt_path": None, "start_from": self.parent}
         return trainer
 
     def _run_folder(self, command: str, config: Namespace) -> Path:
         if config["trainer"].get("default_root_dir"):
             return Path(config["trainer"]["default_root_dir"])
         if command == "fit" and not config.get("ckpt_path"):
-            return new_run_folder(config["runs_dir"], config["name"])
+            self.new_folder = new_run_folder(config["runs_dir"], config["name"])
+            return self.new_folder
         if self.given is None:
             raise UserError(f"{command} needs a trained model; give --ckpt_path with a checkpoint or a run's folder.")
         return run_folder_of(self.given)
@@ -206,6 +231,11 @@ class TransformerCLI(LightningCLI):
         ]
         stopping: EarlyStoppingSettings = config["early_stopping"]
         if stopping.patience is not None:
+            if stopping.monitor not in self.model.validation_metrics:
+                raise UserError(
+                    f"--early_stopping.monitor is {stopping.monitor!r}, which fit's validation does not log; give one "
+                    f"of {', '.join(self.model.validation_metrics)}."
+                )
             made.append(_make("pytorch_lightning.callbacks.EarlyStopping", **asdict(stopping)))
         if options.get("enable_checkpointing") is False:
             return made
@@ -220,51 +250,6 @@ class TransformerCLI(LightningCLI):
         if kept.every_n_steps is not None:
             made.append(_make("callbacks.LastCheckpoint", every_n_steps=kept.every_n_steps))
         return made
-
-
-def checkpoint_defaults(checkpoint: dict[str, Any], resumed: bool) -> dict[str, Any]:
-    """Return the settings of a checkpoint as dotted keys of a configuration.
-
-    Args:
-        checkpoint: The checkpoint.
-        resumed: Take over how it was trained too, not only what the model and its data are.
-    """
-    model, data = dict(checkpoint["hyper_parameters"]), dict(checkpoint.get("datamodule_hyper_parameters", {}))
-    # The tokenizer comes from the checkpoint itself; the file it once came from may be gone.
-    data["tokenizer"] = {**data.get("tokenizer", {}), "model": None}
-    seed = model.pop("seed")
-    data.pop("seed", None)
-    defaults = {"seed_everything": seed, **_dotted("model", model), **_dotted("data", data)}
-    config = checkpoint["lit_transformer"].get("config") or {}
-    if resumed:
-        for section in RESUMED:
-            defaults.update(_dotted(section, config.get(section, {})))
-        defaults.pop("trainer.default_root_dir", None)
-    if "name" in config:
-        defaults["name"] = config["name"]
-    return defaults
-
-
-def _dotted(prefix: str, values: dict[str, Any]) -> dict[str, Any]:
-    flat: dict[str, Any] = {}
-    for key, value in values.items():
-        nested = key in ("decoding", "tokenizer") and isinstance(value, dict)
-        flat.update(_dotted(f"{prefix}.{key}", value) if nested else {f"{prefix}.{key}": value})
-    return flat
-
-
-def check_structure(given: Namespace, trained: dict[str, Any], path: Path) -> None:
-    """Refuse to load a checkpoint into a model of another structure.
-
-    Raises:
-        UserError: A setting of the structure that was typed differs from the checkpoint's.
-    """
-    for name in STRUCTURE:
-        if given[name] != trained[name]:
-            raise UserError(
-                f"--model.{name} is {given[name]!r}, but {str(path)!r} was trained with {trained[name]!r}; the "
-                "structure of a trained model cannot be changed: leave the option out."
-            )
 
 
 def _make(class_path: str, **arguments: Any) -> pl.Callback:

@@ -38,7 +38,21 @@ def replacing(path: Path | str) -> Iterator[Path]:
             "free some space or give another folder, and run the same command again."
         ) from error
     finally:
-        temporary.unlink(missing_ok=True)
+        # Where the folder could not be made there is nothing to remove either.
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+
+
+def make_folder(folder: Path | str) -> None:
+    """Make a folder, unless it is there: before hours of work whose result is to be written into it.
+
+    Raises:
+        UserError: It can't be made.
+    """
+    try:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"cannot make the folder {str(folder)!r}: {error.strerror}; give another one.") from error
 
 
 def write_text(path: Path | str, text: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any, Literal
@@ -94,13 +95,9 @@ class LitTransformer(pl.LightningModule):
         self.save_hyperparameters(ignore=["decoding", "adam_betas"])
         # Checkpoints hold plain types only, so that they can be read in five years and with weights_only=True.
         self.save_hyperparameters({"decoding": asdict(decoding), "adam_betas": list(adam_betas)})
-        if not 0.0 <= label_smoothing < 1.0:
-            raise UserError(f"--model.label_smoothing is {label_smoothing!r}; give a number from 0 to below 1.")
-        if learning_rate <= 0.0 or warmup_steps < 0:
-            raise UserError(
-                f"--model.learning_rate is {learning_rate!r} and --model.warmup_steps {warmup_steps!r}; "
-                "give a rate above 0 and a number of steps from 0 up."
-            )
+        _check_recipe(label_smoothing, learning_rate, warmup_steps, adam_betas, adam_epsilon)
+        # The structure is checked now, not after the corpus was read.
+        self._config(1, 1)
         self.decoding = decoding
         self.bleu = CorpusBLEU(tokenize=bleu_tokenize, lowercase=bleu_lowercase)
         self.chrf = CorpusChrF() if chrf else None
@@ -121,15 +118,25 @@ class LitTransformer(pl.LightningModule):
             target_vocab_size: Number of target pieces.
         """
         self.hparams.update(source_vocab_size=source_vocab_size, target_vocab_size=target_vocab_size)
-        names = TransformerConfig.__dataclass_fields__
-        config = TransformerConfig(**{name: self.hparams[name] for name in names})
+        config = self._config(source_vocab_size, target_vocab_size)
         with torch.random.fork_rng():
             torch.manual_seed(self.hparams["seed"])
             self.network = Transformer(config)
 
+    def _config(self, source_vocab_size: int, target_vocab_size: int) -> TransformerConfig:
+        sizes = {"source_vocab_size": source_vocab_size, "target_vocab_size": target_vocab_size}
+        return TransformerConfig(
+            **{name: self.hparams[name] for name in TransformerConfig.__dataclass_fields__} | sizes
+        )
+
     @override
     def setup(self, stage: str) -> None:
         tokenizer = self._data.tokenizer
+        if self.hparams["tie_embeddings"] == "all" and not tokenizer.shared:
+            raise UserError(
+                "--model.tie_embeddings all needs one vocabulary, but the tokenizer has one for each language; give "
+                "--model.tie_embeddings target, or --data.tokenizer.separate false."
+            )
         sizes = (tokenizer.source_vocab_size, tokenizer.target_vocab_size)
         if not hasattr(self, "network"):
             self.build(*sizes)
@@ -176,11 +183,15 @@ class LitTransformer(pl.LightningModule):
             group["initial_lr"] = peak
             group["lr"] = peak * factor(scheduler.last_epoch)
         scheduler.base_lrs = [peak] * len(scheduler.base_lrs)
+        scheduler._last_lr = [group["lr"] for group in scheduler.optimizer.param_groups]
 
     @override
     def on_train_batch_start(self, batch: Batch, batch_idx: int) -> None:
         # Dropout depends on where training is and on nothing before it, so that a resumed run needs no random state.
         torch.manual_seed(step_seed(self.hparams["seed"], self.global_step, batch_idx, self.global_rank))
+        # The step that metrics are logged at; resumed after --trainer.max_time had stopped it within an epoch, a run
+        # would be one step behind (pytorch-lightning 2.6.6).
+        self.trainer.fit_loop.epoch_loop._batches_that_stepped = self.global_step
 
     @override
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
@@ -206,6 +217,13 @@ class LitTransformer(pl.LightningModule):
     def validation_bleu(self) -> str:
         """Name under which fit's validation logs BLEU."""
         return "val/bleu_greedy" if self._search_of("fit") is not self.decoding else "val/bleu"
+
+    @property
+    def validation_metrics(self) -> list[str]:
+        """Names of what fit's validation logs."""
+        bleu = self.validation_bleu
+        chrf = [] if self.chrf is None else [bleu.replace("bleu", "chrf")]
+        return ["val/loss", "val/perplexity", bleu, *chrf, "val/non_terminated"]
 
     def _search_of(self, command: str | None) -> DecodingSettings:
         if command == "fit" and self.hparams["validation_decoding"] == "greedy" and self.decoding.beam > 1:
@@ -292,9 +310,14 @@ class LitTransformer(pl.LightningModule):
         self.translations = gather_translations(self.translations)
         self._decoder = None
 
-    def scoring_settings(self) -> dict[str, Any]:
-        """Return what a score of this model rests on, as plain types."""
+    def scoring_settings(self, split: str) -> dict[str, Any]:
+        """Return what a score of this model rests on, as plain types.
+
+        Args:
+            split: The split that was scored.
+        """
         return {
+            "scoring_set": self._data.describe(split),
             "signature": self.bleu.signature,
             "decoding": asdict(self.decoding),
             "weights": weights_digest(self.network),
@@ -311,6 +334,27 @@ class LitTransformer(pl.LightningModule):
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         config = getattr(self.trainer, "config", None)
         checkpoint["lit_transformer"] = {"format": CHECKPOINT_FORMAT, "version": __version__, "config": config}
+
+
+def _check_recipe(
+    label_smoothing: float,
+    learning_rate: float,
+    warmup_steps: int,
+    adam_betas: tuple[float, float],
+    adam_epsilon: float,
+) -> None:
+    if not 0.0 <= label_smoothing < 1.0:
+        raise UserError(f"--model.label_smoothing is {label_smoothing!r}; give a number from 0 to below 1.")
+    if not 0.0 < learning_rate < math.inf or warmup_steps < 0:
+        raise UserError(
+            f"--model.learning_rate is {learning_rate!r} and --model.warmup_steps {warmup_steps!r}; "
+            "give a rate above 0 and a number of steps from 0 up."
+        )
+    if not all(0.0 <= beta < 1.0 for beta in adam_betas) or not 0.0 <= adam_epsilon < math.inf:
+        raise UserError(
+            f"--model.adam_betas is {list(adam_betas)!r} and --model.adam_epsilon {adam_epsilon!r}; give two decay "
+            "rates from 0 to below 1, such as [0.9,0.98], and an epsilon from 0 up."
+        )
 
 
 def learning_rate_factor(schedule: str, warmup_steps: int) -> Callable[[int], float]:

@@ -29,7 +29,8 @@ class EvaluationProgress:
         self._bar: Progress | None = None
         if shown and self._console.is_terminal:
             self._bar = Progress(
-                TextColumn("{task.description}"),
+                # With markup, ":sa:" in the name of a component would become an emoji.
+                TextColumn("{task.description}", markup=False),
                 BarColumn(),
                 MofNCompleteColumn(),
                 TimeElapsedColumn(),

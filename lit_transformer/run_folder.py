@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from pathlib import Path
@@ -26,8 +27,10 @@ def new_run_folder(runs_dir: str | Path, name: str) -> Path:
     Raises:
         UserError: The name can't be a folder, or the folder can't be made.
     """
-    if not re.fullmatch(r"[\w.+-]+", name):
-        raise UserError(f"--name {name!r} is no name of a folder; use letters, digits, '.', '_', '+' and '-'.")
+    if not re.fullmatch(r"\w[\w.+-]*", name):
+        raise UserError(
+            f"--name {name!r} is no name of a folder; use letters, digits, '.', '_', '+' and '-', a letter first."
+        )
     first = getattr(rank_zero_only, "rank", 0) == 0
     if not first and (told := os.environ.get(_VARIABLE)):
         return Path(told)
@@ -52,3 +55,14 @@ def new_run_folder(runs_dir: str | Path, name: str) -> Path:
     folder = (experiment / f"version_{version}").absolute()
     os.environ[_VARIABLE] = str(folder)
     return folder
+
+
+def remove_if_empty(folder: Path) -> None:
+    """Remove the folder of a run that failed before it wrote anything, and that of the experiment if it had no other.
+
+    Args:
+        folder: What `new_run_folder` returned.
+    """
+    with contextlib.suppress(OSError):
+        folder.rmdir()
+        folder.parent.rmdir()

@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 import pytorch_lightning as pl
+import yaml
 from pytorch_lightning.accelerators import CPUAccelerator
 from typing_extensions import override
 
 from lit_transformer.checkpoints import AtomicCheckpointIO, find_checkpoint, read_checkpoint, run_folder_of
 from lit_transformer.data.datamodule import TranslationDataModule, tokenizer_of_state
 from lit_transformer.errors import UserError
-from lit_transformer.files import write_text
+from lit_transformer.files import make_folder, write_text
 from lit_transformer.importance.evaluator import Evaluator
 from lit_transformer.module import LitTransformer
 from lit_transformer.translations import read_input, write_lines, write_translations
@@ -95,6 +96,9 @@ class Trainer(pl.Trainer):
                     f"{ckpt_path!r} holds weights only and cannot be resumed; give last.ckpt, or start a new run from "
                     "it with --start_from."
                 )
+        for callback in self.callbacks:
+            if (check := getattr(callback, "before_fit", None)) is not None:
+                check(self, model)
         if start_from is not None:
             self._start_from(find_checkpoint(start_from), model, datamodule)
         super().fit(model, train_dataloaders, val_dataloaders, datamodule, ckpt_path, True)
@@ -105,7 +109,8 @@ class Trainer(pl.Trainer):
                 finish(self, model)
         self.strategy.barrier()
         if any(isinstance(callback, ScoringCallback) for callback in self.callbacks):
-            self.analyze(model, datamodule, ckpt_path=str(self.run_folder))
+            # Processes that a cluster started do not know the version that the first one chose.
+            self.analyze(model, datamodule, ckpt_path=str(self.strategy.broadcast(str(self.run_folder))))
 
     @override
     def validate(  # type: ignore[override]
@@ -181,6 +186,12 @@ class Trainer(pl.Trainer):
             input: A text file, plain or .gz; - is standard input.
             output: A text file in place of standard output.
         """
+        if dataloaders is None and input is None:
+            raise UserError("predict has nothing to translate; give --input FILE, or --input - for standard input.")
+        if output is not None:
+            make_folder(Path(output).parent)
+            if Path(output).is_dir():
+                raise UserError(f"--output {output!r} is a folder; give the name of a file.")
         ckpt_path = self._adopt(ckpt_path, datamodule)
         if datamodule is not None and input is not None:
             if input == "-" and self.world_size > 1:
@@ -219,6 +230,10 @@ class Trainer(pl.Trainer):
             super().validate(model, None, str(path), False, datamodule, True)
         self.analysed_checkpoint = path
         self.output_folder = Path(output) if output is not None else run_folder_of(path)
+        make_folder(self.analysis_folder)
+        if self.config is not None and self.is_global_zero:
+            config = yaml.safe_dump({**self.config, "ckpt_path": str(path)}, sort_keys=False, allow_unicode=True)
+            write_text(self.analysis_folder / "config.yaml", config)
         device = self.strategy.root_device
         training = model.training
         model.to(device).eval()
@@ -282,10 +297,10 @@ class Trainer(pl.Trainer):
     def _write_split(self, split: str, model: LitTransformer, ckpt_path: str | None) -> None:
         if not self.is_global_zero or ckpt_path is None or self.sanity_checking:
             return
-        folder = run_folder_of(ckpt_path) / split / Path(ckpt_path).stem
+        folder = run_folder_of(ckpt_path) / "translations" / Path(ckpt_path).stem / self.datamodule.set_name(split)
         write_translations(folder, model.translations)
         scores = {name: round(float(value), 6) for name, value in self.callback_metrics.items()}
-        about = {"scores": scores, **model.scoring_settings(), "sentences": len(model.translations)}
+        about = {"scores": scores, **model.scoring_settings(split)}
         write_text(folder / "scores.json", json.dumps(about, indent=2, ensure_ascii=False) + "\n")
         log.info("Translations and scores are in %s.", folder)
 

@@ -164,7 +164,7 @@ def test_mistakes_are_errors() -> None:
         metric.update_statistics(torch.zeros(3, 18, dtype=torch.int64))
     with pytest.raises(ValueError, match="10 sums"):
         bleu_from_statistics([1, 2, 3])
-    with pytest.raises(UserError, match=r"unknown BLEU tokenizer '13b' .* choose one of none, zh, 13a"):
+    with pytest.raises(UserError, match=r"--model\.bleu_tokenize '13b' is unknown; give one of none, zh, 13a"):
         CorpusBLEU(tokenize="13b")
 
 

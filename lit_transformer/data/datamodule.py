@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import logging
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -156,6 +158,35 @@ class TranslationDataModule(pl.LightningDataModule):
     def set_inputs(self, lines: list[str]) -> None:
         """Set the lines to translate in ``predict``; :attr:`Batch.index` is then the line's number."""
         self._inputs = list(lines)
+
+    def describe(self, split: str) -> dict[str, str | int]:
+        """Return what tells one scoring set from another: name, split, sentences, SHA-256 of the texts in their order.
+
+        Args:
+            split: A split that is open, such as ``validation``.
+        """
+        corpus = self.encoded[split]
+        digest = hashlib.sha256()
+        for source, target in corpus.texts(range(len(corpus))):
+            digest.update(f"{source}\n{target}\n".encode())
+        return {
+            "name": self.set_name(split),
+            "split": split,
+            "sentences": len(corpus),
+            "digest": digest.hexdigest(),
+        }
+
+    def set_name(self, split: str) -> str:
+        """Return the name of what a split was read from: that of the file or of the data set's split.
+
+        Example:
+            >>> files = TranslationDataModule(dataset=None, test="test_2016_flickr.{lang}.gz")
+            >>> files.set_name("test"), TranslationDataModule().set_name("test")
+            ('test_2016_flickr', 'test')
+        """
+        given = getattr(self.corpus_settings, split)
+        name = Path(given).name.replace("{lang}", "").partition(".")[0] if given else ""
+        return re.sub(r"[^\w-]+", "-", name).strip("-") or split
 
     @override
     def prepare_data(self) -> None:

@@ -91,10 +91,10 @@ def report_long_lines(too_long: int, usable: int, side: str, settings: Tokenizer
     """
     limit, flag = settings.max_line_bytes, "--data.tokenizer.max_line_bytes"
     if usable == 0:
-        reason = (
-            f"all {too_long} lines are longer than {limit} bytes. Raise {flag}" if too_long else "every line is blank"
-        )
-        raise UserError(f"there is no {side} text to train the tokenizer on: {reason}, or check the training split.")
+        reason = f"all {too_long} lines are longer than {limit} bytes. Raise {flag}, or check"
+        if not too_long:
+            reason = "every line is blank. Check"
+        raise UserError(f"there is no {side} text to train the tokenizer on: {reason} the training split.")
     if too_long:
         noun = "1 line" if too_long == 1 else f"{too_long} lines"
         _LOGGER.warning(

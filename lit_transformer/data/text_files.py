@@ -44,7 +44,8 @@ def locate_file(name: str, folder: str | None, flag: str) -> Path:
     path = (Path(folder).expanduser() if folder else Path()) / Path(name).expanduser()
     if path.is_file():
         return path.resolve()
-    raise UserError(f"{flag}: there is no file {str(path)!r}; {_what_is_near(path)}. Correct {flag} or --data.dir.")
+    options = f"{flag} or --data.dir" if flag.startswith("--data.") else flag
+    raise UserError(f"{flag}: there is no file {str(path)!r}; {_what_is_near(path)}. Correct {options}.")
 
 
 def decode_lines(stream: Iterable[bytes], name: str) -> Iterator[str]:

@@ -28,4 +28,4 @@ def dropout(x: Tensor, probability: float, training: bool) -> Tensor:
     draws = torch.empty((x.numel() + 3) // 4, dtype=torch.int64).random_(-(2**63), None)
     threshold = round(probability * _LEVELS) - _LEVELS // 2
     kept = draws.view(torch.int16)[: x.numel()].view(x.shape) >= threshold
-    return x * kept * (1.0 / (1.0 - probability))
+    return x * kept.to(x.dtype).mul_(1.0 / (1.0 - probability))

@@ -1,0 +1,87 @@
+"""The settings that a command takes over from a checkpoint."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from jsonargparse import Namespace
+
+from lit_transformer.errors import UserError
+
+STRUCTURE = (
+    "encoder_layers",
+    "decoder_layers",
+    "d_model",
+    "feed_forward",
+    "heads",
+    "norm",
+    "tie_embeddings",
+    "source_vocab_size",
+    "target_vocab_size",
+)
+# Sections of a configuration that a resumed run takes over, beside model and data.
+RESUMED = ("trainer", "checkpoint", "early_stopping", "samples")
+
+
+def checkpoint_defaults(checkpoint: dict[str, Any], resumed: bool) -> dict[str, Any]:
+    """Return the settings of a checkpoint as dotted keys of a configuration.
+
+    Args:
+        checkpoint: The checkpoint.
+        resumed: Take over how it was trained too, not only what the model and its data are.
+    """
+    model, data = dict(checkpoint["hyper_parameters"]), dict(checkpoint.get("datamodule_hyper_parameters", {}))
+    # The tokenizer comes from the checkpoint itself; the file it once came from may be gone.
+    data["tokenizer"] = {**data.get("tokenizer", {}), "model": None}
+    seed = model.pop("seed")
+    data.pop("seed", None)
+    defaults = {"seed_everything": seed, **_dotted("model", model), **_dotted("data", data)}
+    config = checkpoint["lit_transformer"].get("config") or {}
+    if resumed:
+        for section in RESUMED:
+            defaults.update(_dotted(section, config.get(section, {})))
+        defaults.pop("trainer.default_root_dir", None)
+    if "name" in config:
+        defaults["name"] = config["name"]
+    return defaults
+
+
+def drop_replaced_callbacks(options: Namespace, before: list[dict[str, Any]]) -> None:
+    """Leave out the callbacks of a checkpoint that were typed again (``--trainer.callbacks+=``) to resume it.
+
+    Args:
+        options: Options of the Trainer; changed.
+        before: The callbacks of the checkpoint, by class path.
+    """
+    callbacks = options["callbacks"] or []
+    names = [callback["class_path"] for callback in callbacks]
+    if names[: len(before)] == [callback["class_path"] for callback in before]:
+        added = names[len(before) :]
+        options["callbacks"] = [
+            callback
+            for place, callback in enumerate(callbacks)
+            if place >= len(before) or callback["class_path"] not in added
+        ] or None
+
+
+def _dotted(prefix: str, values: dict[str, Any]) -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for key, value in values.items():
+        nested = key in ("decoding", "tokenizer") and isinstance(value, dict)
+        flat.update(_dotted(f"{prefix}.{key}", value) if nested else {f"{prefix}.{key}": value})
+    return flat
+
+
+def check_structure(given: Namespace, trained: dict[str, Any], path: Path) -> None:
+    """Refuse to load a checkpoint into a model of another structure.
+
+    Raises:
+        UserError: A setting of the structure that was typed differs from the checkpoint's.
+    """
+    for name in STRUCTURE:
+        if given[name] != trained[name]:
+            raise UserError(
+                f"--model.{name} is {given[name]!r}, but {str(path)!r} was trained with {trained[name]!r}; the "
+                "structure of a trained model cannot be changed: leave the option out."
+            )

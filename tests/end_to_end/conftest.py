@@ -1,0 +1,32 @@
+"""A trained run that the tests of the commands share."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.end_to_end.running import succeed, tiny_fit, write_text
+
+
+@pytest.fixture(scope="session")
+def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the text."""
+    return write_text(tmp_path_factory.mktemp("text"))
+
+
+@pytest.fixture(scope="session")
+def trained_once(tmp_path_factory: pytest.TempPathFactory, text: Path) -> Path:
+    """The folder of a run with some BLEU, where nothing must be changed."""
+    root = tmp_path_factory.mktemp("trained")
+    succeed(tiny_fit(text, max_steps=60, val_check_interval=12, max_epochs=100), root)
+    return root / "runs" / "run" / "version_0"
+
+
+@pytest.fixture
+def trained(trained_once: Path, tmp_path: Path) -> Path:
+    """The folder of a run with some BLEU, of this test's own; the current folder of its command is ``tmp_path``."""
+    folder = tmp_path / "runs" / "run" / "version_0"
+    shutil.copytree(trained_once, folder)
+    return folder

@@ -1,0 +1,113 @@
+"""Two processes on one machine do what one does: the same files, the same numbers."""
+
+from __future__ import annotations
+
+import collections
+from pathlib import Path
+
+import pytest
+
+from tests.end_to_end.running import (
+    COMPONENTS,
+    lines_of,
+    load,
+    metric,
+    of,
+    read_csv,
+    read_json,
+    run_process,
+    succeed,
+    tiny_fit,
+)
+
+TWO = {"devices": 2, "strategy": "ddp"}
+
+
+def succeed_on_two(args: list[str], folder: Path, **env: str) -> bytes:
+    finished = run_process(args, folder, env=env, timeout=240)
+    assert finished.status == 0, finished.errors
+    return finished.output
+
+
+def without_seconds(path: Path) -> list[dict[str, str]]:
+    return [{**row, "seconds": ""} for row in read_csv(path)]
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory: pytest.TempPathFactory, text: Path) -> Path:
+    """The current folder of a fit on two processes, followed by the analysis."""
+    root = tmp_path_factory.mktemp("pair")
+    more = ["--model.dropout=0", "--trainer.callbacks+=callbacks.ContributionScore", "--wandb.mode=offline"]
+    succeed_on_two(tiny_fit(text, *more, max_steps=24, max_epochs=100, val_check_interval=12, **TWO), root)
+    return root
+
+
+def test_fit_makes_one_run(pair: Path) -> None:
+    assert [path.name for path in (pair / "runs/run").iterdir()] == ["version_0"]
+    folder = pair / "runs/run/version_0"
+    assert {path.name for path in pair.iterdir()} == {"runs"}
+    kept = {f"{name}.ckpt" for name in ("best-loss", "best-bleu", "last", "average", "step=12", "step=24")}
+    assert {path.name for path in (folder / "checkpoints").iterdir()} == kept
+    assert len(list((folder / "wandb").glob("*run-*/run-*.wandb"))) == 1
+    rows = collections.Counter((row["step"], row["metric"]) for row in read_csv(folder / "metrics.csv"))
+    assert set(rows.values()) == {1}
+    assert list(metric(folder, "train/loss")) == list(range(24))
+    assert list(metric(folder, "val/bleu")) == [11, 23]
+
+
+def test_fit_trains_as_one_process_with_twice_the_batches(pair: Path, text: Path, tmp_path: Path) -> None:
+    options = {"max_steps": 24, "max_epochs": 100, "val_check_interval": 24, "accumulate_grad_batches": 2}
+    succeed(tiny_fit(text, "--model.dropout=0", **options), tmp_path)
+    made, expected = (metric(root / "runs/run/version_0", "val/loss") for root in (pair, tmp_path))
+    # Adam turns rounding into steps where the true gradient is zero.
+    assert made == pytest.approx(expected, rel=1e-2)
+
+
+def test_analysis_after_fit_is_that_of_one_process(pair: Path, tmp_path: Path) -> None:
+    folder = pair / "runs/run/version_0"
+    succeed(of("analyze", folder, "--output", str(tmp_path)), tmp_path)
+    made = without_seconds(folder / "analysis/average/scores.csv")
+    assert [row["component"] for row in made] == COMPONENTS
+    assert made == without_seconds(tmp_path / "analysis/average/scores.csv")
+    assert read_json(folder / "analysis/average/scores.json")["baseline"]["sentences"] == 24
+
+
+def test_analyze_gives_the_scores_of_one_process(trained: Path, tmp_path: Path) -> None:
+    succeed(of("analyze", trained, "--output", str(tmp_path / "one")), tmp_path)
+    succeed_on_two(of("analyze", trained, "--output", str(tmp_path / "two"), **TWO), tmp_path)
+    tables = [without_seconds(tmp_path / name / "analysis/average/scores.csv") for name in ("one", "two")]
+    assert tables[0] == tables[1]
+    assert max(float(row["drop"]) for row in tables[0]) > 5
+    assert (tmp_path / "two/report/contribution.png").is_file()
+
+
+def test_a_set_that_cannot_be_shared_evenly_is_scored_once(trained: Path, tmp_path: Path, text: Path) -> None:
+    """cases.md A13."""
+    for language in ("en", "de"):
+        lines = (text / f"test.{language}").read_text(encoding="utf-8").splitlines(keepends=True)[:3]
+        (tmp_path / f"three.{language}").write_text("".join(lines), encoding="utf-8")
+    # Three batches of one sentence for two processes.
+    args = of("test", trained, f"--data.test={tmp_path}/three.{{lang}}", "--data.eval_max_tokens=1")
+    written = trained / "translations/average/three"
+    succeed(args, tmp_path)
+    one, hypotheses = read_json(written / "scores.json"), lines_of(written / "hypothesis.txt")
+    succeed_on_two([*args, "--trainer.devices=2", "--trainer.strategy=ddp"], tmp_path)
+    two = read_json(written / "scores.json")
+    assert two["scores"] == pytest.approx(one["scores"], abs=1e-4)
+    assert two["scoring_set"]["sentences"] == 3
+    assert lines_of(written / "hypothesis.txt") == hypotheses
+    assert len(hypotheses) == 3
+    assert one["scores"]["test/bleu"] > 5
+
+
+def test_predict_keeps_the_order(trained: Path, tmp_path: Path, text: Path) -> None:
+    lines = (text / "validation.en").read_text(encoding="utf-8").splitlines()
+    (tmp_path / "input.txt").write_text("\n".join([*lines[:9], "", *lines[9:]]), encoding="utf-8")
+    args = of("predict", trained, "--input", "input.txt", "--data.eval_max_tokens=60")
+    expected = succeed(args, tmp_path).output
+    assert expected.count(b"\n") == 25
+    assert succeed_on_two([*args, "--trainer.devices=2", "--trainer.strategy=ddp"], tmp_path) == expected
+
+
+def test_the_last_checkpoint_is_read_by_one_process(pair: Path) -> None:
+    assert load(pair / "runs/run/version_0/checkpoints/last.ckpt")["global_step"] == 24

@@ -1,0 +1,220 @@
+from __future__ import annotations
+
+import pickle
+import random
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional as F
+
+from lit_transformer.data.batch import Batch, collate
+from lit_transformer.decoding import DecodingSettings
+from lit_transformer.errors import UserError
+from lit_transformer.model import weights_digest
+from lit_transformer.module import LitTransformer, learning_rate_factor, step_seed
+
+SMALL: dict[str, Any] = {"encoder_layers": 1, "decoder_layers": 2, "d_model": 16, "feed_forward": 24, "heads": 2}
+
+
+def small(**options: Any) -> LitTransformer:
+    return LitTransformer(**{**SMALL, "source_vocab_size": 20, "target_vocab_size": 20, **options})
+
+
+class TestLearningRate:
+    def test_vaswanis_schedule(self) -> None:
+        # Vaswani et al. 2017, equation 3, with the paper's base model: d_model 512, 4000 steps of warm-up.
+        def published(step: int) -> float:
+            return 512**-0.5 * min(step**-0.5, step * 4000**-1.5)
+
+        factor = learning_rate_factor("inverse_sqrt", 4000)
+        peak = published(4000)
+        assert peak == pytest.approx(6.9877e-4, rel=1e-4)
+        for step in (1, 2, 100, 3999, 4000, 4001, 10_000, 100_000):
+            assert peak * factor(step - 1) == pytest.approx(published(step), rel=1e-12)
+
+    @pytest.mark.parametrize(
+        ("schedule", "warmup", "golden"),
+        [
+            ("inverse_sqrt", 4, {0: 0.25, 1: 0.5, 2: 0.75, 3: 1.0, 15: 0.5, 63: 0.25}),
+            ("constant", 4, {0: 0.25, 3: 1.0, 4: 1.0, 10**6: 1.0}),
+            ("constant", 0, {0: 1.0, 9: 1.0}),
+            ("inverse_sqrt", 0, {0: 1.0, 3: 0.5, 99: 0.1}),
+            ("inverse_sqrt", 1, {0: 1.0, 3: 0.5}),
+        ],
+    )
+    def test_golden_values(self, schedule: str, warmup: int, golden: dict[int, float]) -> None:
+        factor = learning_rate_factor(schedule, warmup)
+        assert {step: factor(step) for step in golden} == pytest.approx(golden)
+
+    def test_the_optimizer_follows_it(self) -> None:
+        module = small(learning_rate=1e-3, warmup_steps=10)
+        made = module.configure_optimizers()
+        optimizer, scheduler = made["optimizer"], made["lr_scheduler"]["scheduler"]
+        assert made["lr_scheduler"]["interval"] == "step"
+        rates = []
+        for _ in range(40):
+            rates.append(optimizer.param_groups[0]["lr"])
+            optimizer.step()
+            scheduler.step()
+        assert [rates[0], rates[9], rates[39]] == pytest.approx([1e-4, 1e-3, 5e-4])
+        assert (optimizer.defaults["betas"], optimizer.defaults["eps"]) == ((0.9, 0.98), 1e-9)
+
+
+def test_the_seed_of_a_step_is_its_own() -> None:
+    places = [(s, g, b, r) for s in (1, 2, 11) for g in (0, 1, 11, 111) for b in (0, 1, 11, 111) for r in (0, 1, 11)]
+    seeds = {step_seed(*place) for place in places}
+    assert len(seeds) == len(places)
+    assert all(-(2**63) <= seed < 2**63 for seed in seeds)
+    assert step_seed(1, 2, 3, 0) == step_seed(1, 2, 3, 0)
+    torch.manual_seed(min(seeds))  # negative ones are seeds too
+
+
+def test_the_seed_of_a_step_is_the_same_on_every_machine() -> None:
+    # printf 1/250/3/0 | sha256sum: the first 8 bytes, as a signed number.
+    assert step_seed(1, 250, 3, 0) == 7277408191006345106
+
+
+class TestBuild:
+    def test_the_seed_and_nothing_else_makes_the_weights(self) -> None:
+        torch.manual_seed(11)
+        first = weights_digest(small().network)
+        torch.manual_seed(22)
+        torch.rand(7)
+        assert weights_digest(small().network) == first
+        assert weights_digest(small(seed=2).network) != first
+
+    def test_later_is_the_same_as_at_once(self) -> None:
+        module = LitTransformer(**SMALL)
+        assert not hasattr(module, "network")
+        module.build(20, 20)
+        assert weights_digest(module.network) == weights_digest(small().network)
+        assert (module.hparams["source_vocab_size"], module.hparams["target_vocab_size"]) == (20, 20)
+
+    def test_what_does_not_belong_to_the_structure_leaves_the_weights(self) -> None:
+        changed = small(dropout=0.4, learning_rate=1e-2, label_smoothing=0.0, decoding=DecodingSettings(beam=9))
+        assert weights_digest(changed.network) == weights_digest(small().network)
+
+    def test_the_random_states_stay(self) -> None:
+        torch.manual_seed(5)
+        states = torch.get_rng_state(), random.getstate(), pickle.dumps(np.random.get_state())
+        small()
+        assert torch.equal(torch.get_rng_state(), states[0])
+        assert random.getstate() == states[1]
+        assert pickle.dumps(np.random.get_state()) == states[2]
+
+
+class TestLosses:
+    @pytest.fixture
+    def batch(self) -> Batch:
+        return collate(np.arange(3), [([4, 5, 6], [7, 8, 9, 10]), ([11], [12]), ([13, 14], [15, 16, 17])])
+
+    @pytest.mark.parametrize("smoothing", [0.0, 0.1])
+    def test_equal_torchs_cross_entropy(self, batch: Batch, smoothing: float) -> None:
+        module = small(label_smoothing=smoothing).eval()
+        smoothed, plain, pieces = module._losses(module.network, batch)
+        logits = module.network(batch.source, batch.target[:, :-1])
+        target = batch.target[:, 1:]
+        for found, amount in ((smoothed, smoothing), (plain, 0.0)):
+            expected = F.cross_entropy(
+                logits.flatten(0, 1), target.flatten(), ignore_index=0, label_smoothing=amount, reduction="sum"
+            )
+            assert found.item() == pytest.approx(expected.item(), rel=1e-5)
+        assert pieces == 4 + 1 + 3 + 3 == int(target.ne(0).sum())
+
+    def test_the_gradient_is_that_of_torchs_cross_entropy(self, batch: Batch) -> None:
+        module = small(dropout=0.0)
+        smoothed, _, pieces = module._losses(module.network, batch)
+        (smoothed / pieces).backward()
+        found = {name: p.grad.clone() for name, p in module.network.named_parameters() if p.grad is not None}
+        module.network.zero_grad()
+        logits = module.network(batch.source, batch.target[:, :-1])
+        F.cross_entropy(
+            logits.flatten(0, 1), batch.target[:, 1:].flatten(), ignore_index=0, label_smoothing=0.1
+        ).backward()
+        for name, parameter in module.network.named_parameters():
+            torch.testing.assert_close(found[name], parameter.grad, rtol=1e-4, atol=1e-6)
+
+    def test_padding_changes_nothing(self, batch: Batch) -> None:
+        module = small().eval()
+        wider = Batch(batch.index, F.pad(batch.source, (0, 3)), F.pad(batch.target, (0, 5)), batch.target_tokens)
+        first, second = (module._losses(module.network, each) for each in (batch, wider))
+        assert second[0].item() == pytest.approx(first[0].item(), rel=1e-5)
+        assert second[2] == first[2]
+
+
+@pytest.mark.parametrize(
+    ("beam", "validation", "name", "searched"),
+    [
+        (4, "same", "val/bleu", 4),
+        (4, "greedy", "val/bleu_greedy", 1),
+        (1, "greedy", "val/bleu", 1),  # greedy is what every command does: it needs no name of its own
+        (1, "same", "val/bleu", 1),
+    ],
+)
+def test_validation_within_fit_is_named_by_its_search(beam: int, validation: Any, name: str, searched: int) -> None:
+    module = small(decoding=DecodingSettings(beam=beam, length_penalty=0.9), validation_decoding=validation)
+    assert module.validation_bleu == name
+    assert module._search_of("fit") == DecodingSettings(beam=searched, length_penalty=0.9)
+    for command in ("validate", "test", "predict", None):
+        assert module._search_of(command) == module.decoding
+
+
+def test_what_validation_within_fit_logs() -> None:
+    module = small(decoding=DecodingSettings(beam=4), validation_decoding="greedy", chrf=True)
+    logged = {"val/loss", "val/perplexity", "val/bleu_greedy", "val/chrf_greedy", "val/non_terminated"}
+    assert set(module.validation_metrics) == logged
+    assert "val/chrf" not in small().validation_metrics
+
+
+def plain_types(value: Any) -> bool:
+    if isinstance(value, dict):
+        return all(type(key) is str and plain_types(entry) for key, entry in value.items())
+    if isinstance(value, list):
+        return all(map(plain_types, value))
+    return value is None or type(value) in (str, int, float, bool)
+
+
+class TestHyperParameters:
+    def test_plain_types_only(self) -> None:
+        module = small(decoding=DecodingSettings(beam=2), adam_betas=(0.8, 0.9))
+        parameters = dict(module.hparams)
+        assert plain_types(parameters)
+        assert parameters["decoding"] == asdict(DecodingSettings(beam=2))
+        assert parameters["adam_betas"] == [0.8, 0.9]
+
+    def test_they_make_the_same_module_again(self) -> None:
+        module = small(decoding=DecodingSettings(beam=2), adam_betas=(0.8, 0.9), norm="pre", seed=4)
+        again = LitTransformer(**dict(module.hparams))
+        assert dict(again.hparams) == dict(module.hparams)
+        assert again.decoding == module.decoding
+        assert weights_digest(again.network) == weights_digest(module.network)
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"label_smoothing": 1.0}, r"--model\.label_smoothing is 1\.0"),
+            ({"label_smoothing": -0.1}, r"--model\.label_smoothing is -0\.1"),
+            ({"label_smoothing": float("nan")}, r"--model\.label_smoothing is nan"),
+            ({"learning_rate": 0.0}, r"--model\.learning_rate is 0\.0"),
+            ({"learning_rate": float("nan")}, r"--model\.learning_rate is nan"),
+            ({"warmup_steps": -1}, r"--model\.warmup_steps -1"),
+            ({"bleu_tokenize": "14a"}, r"--model\.bleu_tokenize '14a' is unknown"),
+            ({"heads": 3}, r"--model\.heads 3 does not divide --model\.d_model 16"),
+            ({"heads": 3, "source_vocab_size": None}, r"--model\.heads 3 does not divide"),  # before there are data
+            ({"dropout": 1.0}, r"--model\.dropout is 1\.0"),
+            ({"adam_betas": (0.9, 1.0)}, r"--model\.adam_betas"),
+            ({"adam_epsilon": -1.0}, r"--model\.adam_epsilon"),
+        ],
+    )
+    def test_values_out_of_range(self, options: dict[str, Any], message: str) -> None:
+        with pytest.raises(UserError, match=message):
+            small(**options)
+
+
+def test_chrf_is_scored_on_request_only() -> None:
+    assert small().chrf is None
+    assert small(chrf=True).chrf is not None
+    assert small().state_dict().keys() == small(chrf=True).state_dict().keys()
