@@ -12,7 +12,7 @@ import os
 import platform
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
@@ -78,14 +78,18 @@ def main() -> None:
     mask = torch.ones(LENGTH, LENGTH, dtype=torch.bool).triu(1)
 
     def fused() -> Tensor:
-        queries, keys, values = (part.view(SENTENCES, LENGTH, HEADS, -1).transpose(1, 2) for part in projected.chunk(3, dim=-1))
+        queries, keys, values = (
+            part.view(SENTENCES, LENGTH, HEADS, -1).transpose(1, 2) for part in projected.chunk(3, dim=-1)
+        )
         attended = F.scaled_dot_product_attention(queries, keys, values, ~mask)
         return attention.out_projection(attended.transpose(1, 2).flatten(2)).sum()
 
     projected = attention.in_projection(states).detach().requires_grad_()
 
     def plain() -> Tensor:
-        queries, keys, values = (part.view(SENTENCES, LENGTH, HEADS, -1).transpose(1, 2) for part in projected.chunk(3, dim=-1))
+        queries, keys, values = (
+            part.view(SENTENCES, LENGTH, HEADS, -1).transpose(1, 2) for part in projected.chunk(3, dim=-1)
+        )
         return attention._attend(queries, keys, values, mask).sum()
 
     compare("attention", plain, fused, [projected], options.runs)

@@ -39,6 +39,18 @@ class CheckpointSettings:
     average: int = 5
     every_n_steps: int | None = None
 
+    def __post_init__(self) -> None:
+        """Refuse numbers that mean nothing.
+
+        Raises:
+            UserError: A number is too small.
+        """
+        if self.average < 0 or (self.every_n_steps is not None and self.every_n_steps < 1):
+            raise UserError(
+                f"--checkpoint.average is {self.average!r} and --checkpoint.every_n_steps {self.every_n_steps!r}; give "
+                "an average from 0 up, and steps from 1 up or null."
+            )
+
 
 @dataclass(frozen=True)
 class EarlyStoppingSettings:
@@ -64,6 +76,15 @@ class SampleSettings:
     """
 
     count: int = 3
+
+    def __post_init__(self) -> None:
+        """Refuse a negative number.
+
+        Raises:
+            UserError: The number is below 0.
+        """
+        if self.count < 0:
+            raise UserError(f"--samples.count is {self.count!r}; give 0 for none, or more.")
 
 
 class SaveConfig(SaveConfigCallback):
@@ -172,7 +193,7 @@ class TransformerCLI(LightningCLI):
     @override
     def _set_seed(self) -> None:
         seed = self.config[self.subcommand]["seed_everything"]
-        if not 0 <= seed < 2**32:
+        if isinstance(seed, bool) or not 0 <= seed < 2**32:
             raise UserError(f"--seed_everything is {seed!r}; give a whole number from 0 to {2**32 - 1}.")
         super()._set_seed()
 

@@ -273,6 +273,9 @@ class Trainer(pl.Trainer):
     def _start_from(self, path: Path, model: LitTransformer, datamodule: TranslationDataModule | None) -> None:
         self._adopt(str(path), datamodule)
         checkpoint = read_checkpoint(path)
+        if datamodule is not None:
+            # A tokenizer that the user named must be the parent's; Lightning compares them only when it resumes.
+            datamodule.load_state_dict(checkpoint[type(datamodule).__qualname__])
         sizes = checkpoint["hyper_parameters"]
         if not hasattr(model, "network"):
             model.build(sizes["source_vocab_size"], sizes["target_vocab_size"])

@@ -81,11 +81,12 @@ def test_wheel_names_licence_and_command(wheel: Path) -> None:
 
 
 def test_commands_work_from_another_folder(environment: Path, tmp_path: Path) -> None:
-    where = run(environment / "python", "-c", "import lit_transformer as it; print(it.__file__)", cwd=tmp_path).strip()
-    assert Path(where).is_relative_to(environment.parent)
+    for package in ("lit_transformer", "callbacks"):
+        where = run(environment / "python", "-c", f"import {package} as it; print(it.__file__)", cwd=tmp_path).strip()
+        assert Path(where).is_relative_to(environment.parent)
     assert "analyze" in run(environment / "lit-transformer", "--help", cwd=tmp_path)
     printed = run(environment / "lit-transformer", "fit", "--config", "demo.yaml", "--print_config", cwd=tmp_path)
-    assert "class_path: callbacks." in printed
+    assert "name: demo" in printed
     assert str(ROOT) not in printed
     assert list(tmp_path.iterdir()) == []
 

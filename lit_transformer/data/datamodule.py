@@ -247,7 +247,7 @@ class TranslationDataModule(pl.LightningDataModule):
             raise UserError(
                 f"the checkpoint was trained with the tokenizer {restored.digest[:12]}, but the data settings give "
                 f"{self.tokenizer.digest[:12]}, whose pieces mean other things: leave the --data.tokenizer settings "
-                "and the training data as they were, or start anew from the weights with --start_from."
+                "and the training data as they were."
             )
 
     def _corpus(self, split: str) -> datasets.Dataset:

@@ -159,7 +159,7 @@ def test_the_score_does_not_depend_on_the_batches(trained: Path, tmp_path: Path)
     scores = []
     for tokens in (1, 50, 100_000):
         succeed(of("validate", trained, f"--data.eval_max_tokens={tokens}"), tmp_path)
-        scores.append(read_json(trained / "validation/average/scores.json")["scores"])
+        scores.append(read_json(trained / "translations/average/validation/scores.json")["scores"])
     for other in scores[1:]:
         assert other["val/bleu"] == pytest.approx(scores[0]["val/bleu"], abs=1e-4)
         assert other["val/loss"] == pytest.approx(scores[0]["val/loss"], abs=1e-5)
@@ -175,7 +175,7 @@ def test_greedy_validation_has_a_name_of_its_own(text: Path, tmp_path: Path) -> 
     assert "val/bleu" not in logged
     assert (folder / "checkpoints" / "best-bleu.ckpt").is_file()
     succeed(of("validate", folder), tmp_path)
-    about = read_json(folder / "validation/average/scores.json")
+    about = read_json(folder / "translations/average/validation/scores.json")
     assert {"val/bleu", "val/chrf"} < about["scores"].keys()
     assert about["decoding"]["beam"] == 2
 
