@@ -24,7 +24,9 @@ class _SmoothedCrossEntropy(torch.autograd.Function):
         wide = torch.float64 if logits.dtype == torch.float64 else torch.float32
         vocabulary = logits.size(-1)
         smoothed, plain = logits.new_zeros((), dtype=wide), logits.new_zeros((), dtype=wide)
-        gradient = torch.empty_like(logits) if ctx.needs_input_grad[0] else None
+        # float16 has no room for the small probabilities before the loss is scaled up.
+        kept = wide if logits.dtype == torch.float16 else logits.dtype
+        gradient = torch.empty_like(logits, dtype=kept) if ctx.needs_input_grad[0] else None
         rows = _CPU_ROWS if logits.device.type == "cpu" else _GPU_ROWS
         for first in range(0, logits.size(0), rows):
             part = logits[first : first + rows].to(wide, copy=True)
@@ -41,13 +43,14 @@ class _SmoothedCrossEntropy(torch.autograd.Function):
                 probabilities.scatter_add_(1, wanted, torch.full_like(gold, smoothing - 1.0))
                 gradient[first : first + rows] = probabilities
         ctx.save_for_backward(gradient)
+        ctx.dtype = logits.dtype
         ctx.mark_non_differentiable(plain)
         return smoothed, plain
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, None, None]:
         (gradient,) = ctx.saved_tensors
-        return (None if gradient is None else gradient * gradients[0].to(gradient.dtype)), None, None
+        return (None if gradient is None else (gradient * gradients[0]).to(ctx.dtype)), None, None
 
 
 def label_smoothed_loss(logits: Tensor, target: Tensor, smoothing: float) -> tuple[Tensor, Tensor]:
