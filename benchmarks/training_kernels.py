@@ -14,7 +14,8 @@ import statistics
 import time
 from collections.abc import Callable
 
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+# As the command line sets it; see lit_transformer.__main__.
+os.environ.setdefault("GOMP_SPINCOUNT", "10000")
 
 import torch
 from torch import Tensor
