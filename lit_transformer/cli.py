@@ -217,7 +217,8 @@ class TransformerCLI(LightningCLI):
         if command == "predict":
             options["enable_progress_bar"] = False
         if options.get("enable_model_summary") is None:
-            options["enable_model_summary"] = command == "fit"
+            # It knows no components; the model itself says how many parameters they have.
+            options["enable_model_summary"] = False
         trainer = self._instantiate_trainer(options, self._callbacks(command, config, options))
         assert isinstance(trainer, Trainer)
         self._dump_config()

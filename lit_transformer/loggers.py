@@ -76,18 +76,18 @@ def run_loggers(settings: WandbSettings, run_folder: Path, command: str) -> list
 
     run_folder.mkdir(parents=True, exist_ok=True)
     experiment = run_folder.parent.name
-    loggers.append(
-        WandbLogger(
-            name=f"{experiment}-{run_folder.name}-{command}",
-            save_dir=run_folder,
-            project=settings.project,
-            entity=settings.entity,
-            group=settings.group or experiment,
-            job_type=command,
-            tags=settings.tags,
-        )
+    logger = WandbLogger(
+        name=f"{experiment}-{run_folder.name}-{command}",
+        save_dir=run_folder,
+        project=settings.project,
+        entity=settings.entity,
+        group=settings.group or experiment,
+        job_type=command,
+        tags=settings.tags,
     )
-    return loggers
+    # Lightning passes it on even when nobody asked for it, and wandb then warns in every run.
+    logger._wandb_init.pop("anonymous", None)
+    return [*loggers, logger]
 
 
 def has_wandb_key() -> bool:

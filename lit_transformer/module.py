@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import math
 from collections.abc import Callable
 from dataclasses import asdict
@@ -27,6 +28,8 @@ from lit_transformer.decoding import DecodingSettings, in_precision, translate
 from lit_transformer.errors import UserError
 from lit_transformer.model import Transformer, TransformerConfig, label_smoothed_loss, weights_digest
 from lit_transformer.translations import Translation, gather_translations
+
+log = logging.getLogger(__name__)
 
 PAD = 0
 
@@ -171,6 +174,13 @@ class LitTransformer(pl.LightningModule):
             clip_grad_norm_(self.network.parameters(), gradient_clip_val)
         else:
             self.clip_gradients(optimizer, gradient_clip_val, gradient_clip_algorithm)
+
+    @override
+    def on_fit_start(self) -> None:
+        components = self.network.components()
+        inside = sum(p.numel() for sublayer in components.values() for p in sublayer.function.parameters())
+        total = sum(parameter.numel() for parameter in self.parameters())
+        log.info("Parameters: %s, of them %s in %d components.", f"{total:,}", f"{inside:,}", len(components))
 
     @override
     def on_train_start(self) -> None:
