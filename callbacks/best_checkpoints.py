@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,8 @@ from typing_extensions import override
 
 from lit_transformer.checkpoints import FOLDER
 from lit_transformer.module import LitTransformer
+
+log = logging.getLogger(__name__)
 
 
 class RunCheckpoint(ModelCheckpoint):
@@ -121,6 +124,12 @@ class LastCheckpoint(RunCheckpoint):
     def on_train_epoch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         if trainer.is_last_batch:
             self.save(trainer)
+
+    @override
+    def on_exception(self, trainer: pl.Trainer, pl_module: pl.LightningModule, exception: BaseException) -> None:
+        super().on_exception(trainer, pl_module, exception)
+        if isinstance(exception, KeyboardInterrupt) and trainer.is_global_zero and self.best_model_path:
+            log.info("Go on with: lit-transformer fit --ckpt_path %s", trainer.default_root_dir)
 
 
 class RecentCheckpoints(RunCheckpoint):

@@ -20,7 +20,8 @@ from lit_transformer.trainer import Trainer
 class ContributionScore(pl.Callback):
     """Ablates every component of the trained model by itself and scores it by the BLEU that this costs.
 
-    Writes ``analysis/<checkpoint>/scores.csv``, ``scores.json`` and ``report/contribution.png``.
+    Writes ``analysis/<checkpoint>/scores.csv``, ``scores.json`` and ``report/contribution.png``; all three into
+    ``analysis/<checkpoint>/selected`` where only some components are scored.
 
     Args:
         components: Which components to score: ids (d:sa:3), ranges (d:sa:1-3), kinds (d:sa), sides (d:*) or all (*).
@@ -29,14 +30,14 @@ class ContributionScore(pl.Callback):
     def __init__(self, components: list[str] | None = None) -> None:
         self.components = components or ["*"]
 
-    def before_fit(self, trainer: Trainer, pl_module: LitTransformer) -> None:
-        """Refuse a selector that matches nothing now, not after days of training.
+    def check(self, trainer: Trainer, pl_module: LitTransformer) -> None:
+        """Refuse a selector that matches nothing now, not after days of training; called before anything is loaded.
 
         Raises:
             UserError: A selector matches nothing in this model.
         """
         layers = pl_module.hparams["encoder_layers"], pl_module.hparams["decoder_layers"]
-        select(self.components, component_ids(*layers))
+        select(trainer.selectors or self.components, component_ids(*layers))
 
     def on_analyze(self, trainer: Trainer, pl_module: LitTransformer, evaluator: Evaluator) -> None:
         """Evaluate the baseline and each ablation, and write the scores.
@@ -44,7 +45,8 @@ class ContributionScore(pl.Callback):
         Raises:
             UserError: A selector matches nothing in this model.
         """
-        chosen = select(self.components, evaluator.components)
+        selectors = trainer.selectors or self.components
+        chosen = select(selectors, evaluator.components)
         with EvaluationProgress(1 + len(chosen), shown=trainer.is_global_zero) as progress:
             baseline = evaluator.evaluate()
             progress.advance("baseline", baseline.bleu)
@@ -53,27 +55,37 @@ class ContributionScore(pl.Callback):
                 ablations[component] = evaluator.evaluate([component])
                 progress.advance(component, ablations[component].bleu)
         if trainer.is_global_zero:
-            self._write(trainer, pl_module, baseline, ablations)
+            self._write(trainer, pl_module, selectors, baseline, ablations)
 
     def _write(
-        self, trainer: Trainer, pl_module: LitTransformer, baseline: Evaluation, ablations: dict[str, Evaluation]
+        self,
+        trainer: Trainer,
+        pl_module: LitTransformer,
+        selectors: list[str],
+        baseline: Evaluation,
+        ablations: dict[str, Evaluation],
     ) -> None:
         rows = contribution_rows(pl_module, baseline, ablations)
+        checkpoint = trainer.analysed_checkpoint.name if trainer.analysed_checkpoint else "the model"
         about = {
-            "checkpoint": trainer.analysed_checkpoint.name if trainer.analysed_checkpoint else None,
+            "checkpoint": checkpoint,
+            "selectors": selectors,
             "baseline": {key: value for key, value in asdict(baseline).items() if key != "ablated"},
             "reliable": baseline.bleu >= RELIABLE_BASELINE,
             **pl_module.scoring_settings("validation"),
         }
-        write_scores(trainer.analysis_folder, rows, about)
-        picture = trainer.output_folder / "report" / "contribution.png"
+        # Some of the components: their contributions are relative to each other, and never replace those of all.
+        partial = len(rows) < len(pl_module.network.components())
+        folder = trainer.analysis_folder / "selected" if partial else trainer.analysis_folder
+        write_scores(folder, rows, about)
+        picture = (folder if partial else trainer.output_folder / "report") / "contribution.png"
         contribution_heat_map(
             {str(row["component"]): float(row["contribution"]) for row in rows},
             picture,
-            title="Contribution",
-            subtitle=f"baseline {baseline.bleu:.2f} BLEU, {baseline.sentences} sentences of validation",
+            title=f"Contribution among {len(rows)} components" if partial else "Contribution",
+            subtitle=f"{checkpoint}: baseline {baseline.bleu:.2f} BLEU, {baseline.sentences} sentences of validation",
         )
-        print_scores(rows, about, trainer.analysis_folder, picture)
+        print_scores(rows, about, folder, picture)
         for logger in trainer.loggers:
             logger.log_metrics({f"analysis/contribution/{row['component']}": row["contribution"] for row in rows})
 

@@ -169,6 +169,8 @@ def _set_up_messages() -> None:
     for name in ("pytorch_lightning.utilities.rank_zero", "lightning_fabric.utilities.seed"):
         logging.getLogger(name).addFilter(_is_news)
     for message in (
+        # Our own sums are over all processes already.
+        ".*It is recommended to use `self.log.*sync_dist=True.*",
         ".*AMP with fp16 is not supported on CPU.*",
         ".*does not have many workers.*",
         ".*`isinstance.treespec, LeafSpec.` is deprecated.*",

@@ -83,5 +83,5 @@ def check_structure(given: Namespace, trained: dict[str, Any], path: Path) -> No
         if given[name] != trained[name]:
             raise UserError(
                 f"--model.{name} is {given[name]!r}, but {str(path)!r} was trained with {trained[name]!r}; the "
-                "structure of a trained model cannot be changed: leave the option out."
+                "structure of a trained model cannot be changed: leave the option out, here and in --config."
             )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 from collections.abc import Sequence
 from pathlib import Path
@@ -45,7 +46,7 @@ def find_checkpoint(path: str | Path, purpose: Literal["score", "resume"] = "sco
 
 def run_folder_of(checkpoint: str | Path) -> Path:
     """Return the folder of the run that a checkpoint belongs to; for a stray file, the folder it lies in."""
-    folder = Path(checkpoint).absolute().parent
+    folder = Path(os.path.abspath(checkpoint)).parent
     return folder.parent if folder.name == FOLDER else folder
 
 

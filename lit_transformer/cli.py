@@ -128,10 +128,9 @@ class TransformerCLI(LightningCLI):
                 parser_kwargs={name: strict for name in self.subcommands()} | strict,
                 args=args,
             )
-        except BaseException:
+        finally:
             if self.new_folder is not None:
                 remove_if_empty(self.new_folder)
-            raise
 
     @staticmethod
     @override
@@ -231,7 +230,10 @@ class TransformerCLI(LightningCLI):
     def _run_folder(self, command: str, config: Namespace) -> Path:
         if config["trainer"].get("default_root_dir"):
             return Path(config["trainer"]["default_root_dir"])
+        if command == "analyze" and config.get("output"):
+            return Path(config["output"])
         if command == "fit" and not config.get("ckpt_path"):
+            self.model.check_tokenizer(self.datamodule.tokenizer_settings.separate)
             self.new_folder = new_run_folder(config["runs_dir"], config["name"])
             return self.new_folder
         if self.given is None:

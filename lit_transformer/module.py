@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
-import math
-from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any, Literal
 
@@ -27,6 +24,7 @@ from lit_transformer.data.datamodule import TranslationDataModule
 from lit_transformer.decoding import DecodingSettings, in_precision, translate
 from lit_transformer.errors import UserError
 from lit_transformer.model import Transformer, TransformerConfig, label_smoothed_loss, weights_digest
+from lit_transformer.recipe import check_recipe, learning_rate_factor, step_seed
 from lit_transformer.translations import Translation, gather_translations
 
 log = logging.getLogger(__name__)
@@ -98,7 +96,7 @@ class LitTransformer(pl.LightningModule):
         self.save_hyperparameters(ignore=["decoding", "adam_betas"])
         # Checkpoints hold plain types only, so that they can be read in five years and with weights_only=True.
         self.save_hyperparameters({"decoding": asdict(decoding), "adam_betas": list(adam_betas)})
-        _check_recipe(label_smoothing, learning_rate, warmup_steps, adam_betas, adam_epsilon)
+        check_recipe(label_smoothing, learning_rate, warmup_steps, adam_betas, adam_epsilon)
         # The structure is checked now, not after the corpus was read.
         self._config(1, 1)
         self.decoding = decoding
@@ -135,11 +133,7 @@ class LitTransformer(pl.LightningModule):
     @override
     def setup(self, stage: str) -> None:
         tokenizer = self._data.tokenizer
-        if self.hparams["tie_embeddings"] == "all" and not tokenizer.shared:
-            raise UserError(
-                "--model.tie_embeddings all needs one vocabulary, but the tokenizer has one for each language; give "
-                "--model.tie_embeddings target, or --data.tokenizer.separate false."
-            )
+        self.check_tokenizer(not tokenizer.shared)
         sizes = (tokenizer.source_vocab_size, tokenizer.target_vocab_size)
         if not hasattr(self, "network"):
             self.build(*sizes)
@@ -148,6 +142,21 @@ class LitTransformer(pl.LightningModule):
             raise UserError(
                 f"the model has {built[0]} source and {built[1]} target pieces, but the tokenizer has {sizes[0]} and "
                 f"{sizes[1]}; give the tokenizer that the model was trained with, or leave --data.tokenizer.model out."
+            )
+
+    def check_tokenizer(self, separate: bool) -> None:
+        """Refuse to share one table of embeddings between two vocabularies.
+
+        Args:
+            separate: The tokenizer has a model for each language.
+
+        Raises:
+            UserError: The embeddings are tied all the same.
+        """
+        if self.hparams["tie_embeddings"] == "all" and separate:
+            raise UserError(
+                "--model.tie_embeddings all needs one vocabulary, but the tokenizer has one for each language; give "
+                "--model.tie_embeddings target, or --data.tokenizer.separate false."
             )
 
     # Training
@@ -344,52 +353,3 @@ class LitTransformer(pl.LightningModule):
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         config = getattr(self.trainer, "config", None)
         checkpoint["lit_transformer"] = {"format": CHECKPOINT_FORMAT, "version": __version__, "config": config}
-
-
-def _check_recipe(
-    label_smoothing: float,
-    learning_rate: float,
-    warmup_steps: int,
-    adam_betas: tuple[float, float],
-    adam_epsilon: float,
-) -> None:
-    if not 0.0 <= label_smoothing < 1.0:
-        raise UserError(f"--model.label_smoothing is {label_smoothing!r}; give a number from 0 to below 1.")
-    if not 0.0 < learning_rate < math.inf or warmup_steps < 0:
-        raise UserError(
-            f"--model.learning_rate is {learning_rate!r} and --model.warmup_steps {warmup_steps!r}; "
-            "give a rate above 0 and a number of steps from 0 up."
-        )
-    if not all(0.0 <= beta < 1.0 for beta in adam_betas) or not 0.0 <= adam_epsilon < math.inf:
-        raise UserError(
-            f"--model.adam_betas is {list(adam_betas)!r} and --model.adam_epsilon {adam_epsilon!r}; give two decay "
-            "rates from 0 to below 1, such as [0.9,0.98], and an epsilon from 0 up."
-        )
-
-
-def learning_rate_factor(schedule: str, warmup_steps: int) -> Callable[[int], float]:
-    """Return the learning rate at a step as a share of the peak.
-
-    Args:
-        schedule: ``inverse_sqrt``: the peak at the end of the warm-up, then decay with the square root of the step
-            (Vaswani et al. 2017, 5.3); ``constant``: the peak from the end of the warm-up on.
-        warmup_steps: Steps of linear growth; 0 for none.
-
-    Example:
-        >>> [learning_rate_factor("inverse_sqrt", 4)(step) for step in (0, 3, 15)]
-        [0.25, 1.0, 0.5]
-    """
-
-    def factor(step: int) -> float:
-        done = step + 1
-        if done < warmup_steps:
-            return done / warmup_steps
-        return 1.0 if schedule == "constant" else (max(warmup_steps, 1) / done) ** 0.5
-
-    return factor
-
-
-def step_seed(seed: int, global_step: int, batch_idx: int, rank: int) -> int:
-    """Return the seed of one micro-batch's dropout: a hash of where training is."""
-    text = f"{seed}/{global_step}/{batch_idx}/{rank}".encode()
-    return int.from_bytes(hashlib.sha256(text).digest()[:8], "big", signed=True)

@@ -60,6 +60,7 @@ class Trainer(pl.Trainer):
         self.analysed_checkpoint: Path | None = None
         self.output_folder = Path(self.default_root_dir)
         self.config: dict[str, Any] | None = None
+        self.selectors: list[str] | None = None
 
     @property
     def run_folder(self) -> Path:
@@ -97,7 +98,7 @@ class Trainer(pl.Trainer):
                     "it with --start_from."
                 )
         for callback in self.callbacks:
-            if (check := getattr(callback, "before_fit", None)) is not None:
+            if (check := getattr(callback, "check", None)) is not None:
                 check(self, model)
         if start_from is not None:
             self._start_from(find_checkpoint(start_from), model, datamodule)
@@ -207,6 +208,7 @@ class Trainer(pl.Trainer):
         datamodule: TranslationDataModule | None = None,
         ckpt_path: str | None = None,
         output: str | None = None,
+        components: str | None = None,
     ) -> None:
         """Score the components of a trained model with the scoring callbacks.
 
@@ -215,6 +217,8 @@ class Trainer(pl.Trainer):
             datamodule: The corpus; its validation split is the scoring set.
             ckpt_path: A checkpoint, or the folder of a run.
             output: Folder to write into, in place of the run's own.
+            components: Score only these, separated by commas: ids (d:sa:3), ranges (d:sa:1-3), kinds (d:sa), sides
+                (d:*).
 
         Raises:
             UserError: There is no checkpoint, no data module or no scoring callback.
@@ -225,6 +229,13 @@ class Trainer(pl.Trainer):
         if ckpt_path is None or datamodule is None:
             raise UserError("analyze needs a data module and a trained model; give --ckpt_path CHECKPOINT.")
         path = find_checkpoint(ckpt_path)
+        if components is not None:
+            self.selectors = [selector.strip() for selector in components.split(",")]
+        for callback in scoring:
+            if (check := getattr(callback, "check", None)) is not None:
+                check(self, model)
+        if self.limit_val_batches != 1.0:
+            log.warning("The whole validation split is scored; --data.validation_size N takes its first N pairs.")
         self._adopt(str(path), datamodule)
         with self._without_batches():
             super().validate(model, None, str(path), False, datamodule, True)
@@ -300,11 +311,14 @@ class Trainer(pl.Trainer):
     def _write_split(self, split: str, model: LitTransformer, ckpt_path: str | None) -> None:
         if not self.is_global_zero or ckpt_path is None or self.sanity_checking:
             return
+        about = model.scoring_settings(split)
+        if len(model.translations) < about["scoring_set"]["sentences"]:
+            log.warning("Only %d sentences were scored, so nothing is written.", len(model.translations))
+            return
         folder = run_folder_of(ckpt_path) / "translations" / Path(ckpt_path).stem / self.datamodule.set_name(split)
         write_translations(folder, model.translations)
         scores = {name: round(float(value), 6) for name, value in self.callback_metrics.items()}
-        about = {"scores": scores, **model.scoring_settings(split)}
-        write_text(folder / "scores.json", json.dumps(about, indent=2, ensure_ascii=False) + "\n")
+        write_text(folder / "scores.json", json.dumps({"scores": scores, **about}, indent=2, ensure_ascii=False) + "\n")
         log.info("Translations and scores are in %s.", folder)
 
 

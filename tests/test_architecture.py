@@ -20,7 +20,7 @@ FLOORS = (
     {"lit_transformer"},
     {"errors"},
     {"files", "components"},
-    {"bleu", "data", "checkpoints", "checkpoint_settings", "metrics_log", "progress", "run_folder"},
+    {"bleu", "data", "checkpoints", "checkpoint_settings", "metrics_log", "progress", "recipe", "run_folder"},
     {"model", "loggers", "translations"},
     {"surgery", "decoding"},
     {"importance", "module"},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import logging
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,8 @@ from lit_transformer.data.cache import file_stamp, fingerprint_of, generated_tab
 from lit_transformer.data.columns import missing_languages, pair_of_row, pairs_of_table
 from lit_transformer.data.text_files import count_lines, locate_file, read_lines
 from lit_transformer.errors import UserError
+
+log = logging.getLogger(__name__)
 
 if TYPE_CHECKING:
     import datasets
@@ -104,6 +107,7 @@ def _tsv_pairs(path: Path, source: str, target: str) -> Iterator[dict[str, str]]
                 "A file without header has two columns, source and target, with a tab between them; put a line with "
                 "the language codes on top of any other."
             )
+        log.warning("%s has no header: its columns are taken as %s and %s, in this order.", path, source, target)
         header, rows = [source, target], itertools.chain([first], rows)
     places = header.index(source), header.index(target)
     for number, row in enumerate(rows, start=1 + has_header):

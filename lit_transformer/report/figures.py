@@ -91,7 +91,7 @@ def _draw(figure: Figure, scores: Mapping[str, float], layers: int) -> None:
         spine.set_visible(False)
     bar = figure.colorbar(mesh, ax=axes, ticks=[0, 0.25, 0.5, 0.75, 1], aspect=max(12, 3.4 * layers))
     bar.set_label("contribution (1: most important)", fontsize=9)
-    key = f"{_KEY}; n/a: not in the model" if np.isnan(values).any() else _KEY
+    key = f"{_KEY}; n/a: not scored, or not in the model" if np.isnan(values).any() else _KEY
     figure.supxlabel(key, fontsize=7, color=_PALE)
 
 

@@ -113,18 +113,19 @@ def analysed(setups: Callable[[], Setup]) -> tuple[Setup, Digests]:
 class TestAnalysis:
     def test_files(self, analysed: tuple[Setup, Digests]) -> None:
         folder = analysed[0].folder
-        with (folder / "analysis" / "best-loss" / "scores.csv").open(newline="") as file:
+        with (folder / "analysis" / "best-loss" / "selected" / "scores.csv").open(newline="") as file:
             rows = list(csv.DictReader(file))
         assert [row["component"] for row in rows] == ["e:sa:1", "e:ff:1", "d:ff:1"]
-        about = json.loads((folder / "analysis" / "best-loss" / "scores.json").read_text())
+        about = json.loads((folder / "analysis" / "best-loss" / "selected" / "scores.json").read_text())
         assert (about["checkpoint"], about["reliable"], about["decoding"]["beam"]) == ("best-loss.ckpt", False, 1)
         assert about["signature"].startswith("nrefs:1|")
         assert "ablated" not in about["baseline"]
+        assert about["selectors"] == ["d:ff", "e:*"]
         assert [entry["component"] for entry in about["components"]] == [row["component"] for row in rows]
-        assert (folder / "report" / "contribution.png").read_bytes().startswith(b"\x89PNG")
+        assert (folder / "analysis" / "best-loss" / "selected" / "contribution.png").read_bytes().startswith(b"\x89PNG")
 
     def test_the_scores_reach_the_log(self, analysed: tuple[Setup, Digests]) -> None:
-        about = json.loads((analysed[0].folder / "analysis" / "best-loss" / "scores.json").read_text())
+        about = json.loads((analysed[0].folder / "analysis" / "best-loss" / "selected" / "scores.json").read_text())
         rows = read_csv(analysed[0].folder / "metrics.csv")
         logged = {row["metric"]: float(row["value"]) for row in rows if row["metric"].startswith("analysis/")}
         assert logged == {
@@ -136,5 +137,5 @@ class TestAnalysis:
         setup, around = analysed
         assert len(around.seen) == 2
         assert len(set(around.seen)) == 1
-        about = json.loads((setup.folder / "analysis" / "best-loss" / "scores.json").read_text())
+        about = json.loads((setup.folder / "analysis" / "best-loss" / "selected" / "scores.json").read_text())
         assert about["weights"] == around.seen[0]

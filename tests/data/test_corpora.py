@@ -102,6 +102,12 @@ def one_file(folder: Path, name: str, content: str) -> CorpusSettings:
 
 
 class TestTsv:
+    def test_without_a_header_the_order_is_said(self, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+        settings = one_file(tmp_path, "t.tsv", "A house.\tEin Haus.\n")
+        reverse = dataclasses.replace(settings, source_language="de", target_language="en")
+        assert pairs_of(reverse) == [("A house.", "Ein Haus.")]
+        assert "has no header: its columns are taken as de and en, in this order" in caplog.text
+
     @pytest.mark.parametrize("name", ["t.tsv", "t.tsv.gz"])
     @pytest.mark.parametrize("header", ["", "en\tde\n"])
     def test_text_is_taken_as_it_is(self, tmp_path: Path, name: str, header: str) -> None:

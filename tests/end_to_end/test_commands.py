@@ -202,6 +202,7 @@ def test_analyze_scores_every_component(trained: Path, tmp_path: Path) -> None:
 
 def test_analyze_leaves_the_checkpoint_alone_and_repeats_itself(trained: Path, tmp_path: Path) -> None:
     before = (trained / "checkpoints/average.ckpt").read_bytes()
+    logged = (trained / "metrics.csv").read_bytes()
     tables = []
     for output in ("first", "second"):
         succeed(of("analyze", trained, "--output", output), tmp_path)
@@ -209,6 +210,7 @@ def test_analyze_leaves_the_checkpoint_alone_and_repeats_itself(trained: Path, t
     assert [{**row, "seconds": ""} for row in tables[0]] == [{**row, "seconds": ""} for row in tables[1]]
     assert (trained / "checkpoints/average.ckpt").read_bytes() == before
     assert not (trained / "analysis").exists()
+    assert (trained / "metrics.csv").read_bytes() == logged
     succeed(["analyze", "--config", "first/analysis/average/config.yaml", "--output", "third"], tmp_path)
     assert read_csv(tmp_path / "third/analysis/average/scores.csv")[0]["drop"] == tables[0][0]["drop"]
     assert (tmp_path / "first/report/contribution.png").is_file()
@@ -217,8 +219,28 @@ def test_analyze_leaves_the_checkpoint_alone_and_repeats_itself(trained: Path, t
 def test_analyze_takes_the_callback_as_configured(trained: Path, tmp_path: Path) -> None:
     chosen = "--trainer.callbacks+=callbacks.ContributionScore", "--trainer.callbacks.components=[d:ea]"
     succeed(of("analyze", trained, *chosen), tmp_path)
-    rows = read_csv(trained / "analysis/average/scores.csv")
+    rows = read_csv(trained / "analysis/average/selected/scores.csv")
     assert [row["component"] for row in rows] == ["d:ea:1", "d:ea:2"]
+
+
+def test_some_components_never_replace_the_scores_of_all(trained: Path, tmp_path: Path) -> None:
+    succeed(of("analyze", trained), tmp_path)
+    folder, picture = trained / "analysis/average", trained / "report/contribution.png"
+    before = (folder / "scores.csv").read_bytes(), picture.read_bytes()
+    succeed(of("analyze", trained, "--components", "d:sa:2, e:ff"), tmp_path)
+    assert ((folder / "scores.csv").read_bytes(), picture.read_bytes()) == before
+    some = {row["component"]: row["drop"] for row in read_csv(folder / "selected/scores.csv")}
+    assert list(some) == ["e:ff:1", "d:sa:2"]
+    assert {row["component"]: row["drop"] for row in read_csv(folder / "scores.csv")}.items() >= some.items()
+
+
+def test_a_part_of_a_split_never_replaces_the_scores_of_all(trained: Path, tmp_path: Path) -> None:
+    command = of("validate", trained, "--data.eval_max_tokens=60")
+    succeed(command, tmp_path)
+    before = (trained / "translations/average/validation/scores.json").read_bytes()
+    finished = succeed([*command, "--trainer.limit_val_batches=1"], tmp_path)
+    assert "sentences were scored, so nothing is written" in finished.errors
+    assert (trained / "translations/average/validation/scores.json").read_bytes() == before
 
 
 def test_fit_analyses_after_training_and_when_nothing_is_left_to_train(text: Path, tmp_path: Path) -> None:
