@@ -16,7 +16,7 @@ class _SmoothedCrossEntropy(torch.autograd.Function):
     """Cross-entropy that forms its gradient while the logits are at hand.
 
     log_softmax, gather and mean, each with a backward pass of its own over (pieces, vocabulary), took a third of a
-    training step on a CPU; this takes a fifth of their time and keeps one matrix instead of four.
+    training step on a CPU; this takes a third of their time and keeps one matrix instead of four.
     """
 
     @staticmethod
