@@ -12,9 +12,9 @@ _LEVELS = 1 << 16
 def dropout(x: Tensor, probability: float, training: bool) -> Tensor:
     """Drop units with a probability and scale up the others, in training; else return ``x`` as it is.
 
-    torch's kernel for the CPU draws one number per unit on one thread, which takes an eighth of a training step with one
-    core and more with several. Here one draw of 64 bits serves four units, so that on a CPU the probability is rounded
-    to a multiple of 1/65536.
+    torch's kernel for the CPU draws one number per unit on one thread, which takes an eighth of a training step with
+    one core and more with several. Here one draw of 64 bits serves four units, so that on a CPU the probability is
+    rounded to a multiple of 1/65536.
 
     Args:
         x: Any shape.
