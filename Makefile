@@ -23,7 +23,7 @@ demo: $(READY) ## Train a small model on the built-in corpus and score its compo
 	$(BIN)/lit-transformer fit --config demo.yaml
 	$(BIN)/lit-transformer analyze --ckpt_path $(call newest,demo)
 
-multi30k: $(READY) ## The same on Multi30k: make multi30k DATA=FOLDER (under an hour on two cores).
+multi30k: $(READY) ## The same on Multi30k: make multi30k DATA=FOLDER (about 45 minutes on two cores).
 	$(BIN)/lit-transformer fit --config multi30k.yaml --data.dir $(DATA)
 	$(BIN)/lit-transformer test --ckpt_path $(call newest,multi30k-en-de)
 	$(BIN)/lit-transformer test --ckpt_path $(call newest,multi30k-en-de) --data.test 'test_2017_flickr.{lang}.gz'
