@@ -19,7 +19,7 @@ from lit_transformer import __version__
 from lit_transformer.bleu import CorpusBLEU
 from lit_transformer.checkpoints import CHECKPOINT_FORMAT
 from lit_transformer.chrf import CorpusChrF
-from lit_transformer.data.batch import Batch
+from lit_transformer.data.batch import PAD, Batch
 from lit_transformer.data.datamodule import TranslationDataModule
 from lit_transformer.decoding import DecodingSettings, in_precision, translate
 from lit_transformer.errors import UserError
@@ -28,8 +28,6 @@ from lit_transformer.recipe import check_recipe, learning_rate_factor, step_seed
 from lit_transformer.translations import Translation, gather_translations
 
 log = logging.getLogger(__name__)
-
-PAD = 0
 
 
 class LitTransformer(pl.LightningModule):
