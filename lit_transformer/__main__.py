@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import re
@@ -56,7 +57,9 @@ def main(args: Sequence[str] | None = None) -> None:
             raise
         if os.environ.get("LOCAL_RANK", "0") == "0":
             print(f"lit-transformer: error: {message}", file=sys.stderr)
+        _leave_process_group()
         raise SystemExit(2) from None
+    _leave_process_group()
 
 
 def overview() -> str:
@@ -154,6 +157,20 @@ def _set_up_threads() -> None:
     """
     if "OMP_WAIT_POLICY" not in os.environ:
         os.environ.setdefault("GOMP_SPINCOUNT", "10000")
+
+
+def _leave_process_group() -> None:
+    """End the threads of the process group while Python is whole.
+
+    A thread of gloo that still holds a tensor while the interpreter ends aborts the process after all its work is done;
+    Lightning leaves the group by itself on GPUs only.
+    """
+    # A command that only prints its help has not loaded torch.
+    distributed = sys.modules.get("torch.distributed")
+    if distributed is not None and distributed.is_available() and distributed.is_initialized():
+        # What still refers to the group, such as the reducer of the wrapped model, would keep its threads.
+        gc.collect()
+        distributed.destroy_process_group()
 
 
 def _set_up_messages() -> None:

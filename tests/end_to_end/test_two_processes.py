@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import collections
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -18,9 +21,31 @@ from tests.end_to_end.running import (
     run_process,
     succeed,
     tiny_fit,
+    with_checkout,
 )
 
 TWO = {"devices": 2, "strategy": "ddp"}
+# Runs a command and writes the names of the threads while it runs and when it has ended.
+THREADS = """
+import os
+from pathlib import Path
+from unittest import mock
+
+import torch
+
+from lit_transformer.__main__ import main
+
+
+def names():
+    return " ".join(path.read_text().strip() for path in Path("/proc/self/task").glob("*/comm"))
+
+
+within = []
+barrier = torch.distributed.barrier
+with mock.patch("torch.distributed.barrier", lambda *args, **more: [barrier(*args, **more), within.append(names())]):
+    main()
+Path(f"threads-{os.environ.get('LOCAL_RANK', '0')}").write_text(f"{within[-1]}\\n{names()}\\n")
+"""
 
 
 def succeed_on_two(args: list[str], folder: Path, **env: str) -> bytes:
@@ -107,6 +132,23 @@ def test_predict_keeps_the_order(trained: Path, tmp_path: Path, text: Path) -> N
     expected = succeed(args, tmp_path).output
     assert expected.count(b"\n") == 25
     assert succeed_on_two([*args, "--trainer.devices=2", "--trainer.strategy=ddp"], tmp_path) == expected
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads the names of the threads from /proc")
+@pytest.mark.parametrize("command", ["fit", "predict"])
+def test_no_thread_of_the_process_group_outlives_a_command(
+    trained: Path, text: Path, tmp_path: Path, command: str
+) -> None:
+    """A thread of gloo that is alive while Python ends aborts one process in six."""
+    script = tmp_path / "command.py"
+    script.write_text(THREADS, encoding="utf-8")
+    (tmp_path / "input.txt").write_text("The red cat sees the old duck.\n" * 3, encoding="utf-8")
+    args = tiny_fit(text, **TWO) if command == "fit" else of(command, trained, "--input", "input.txt", **TWO)
+    subprocess.run([sys.executable, script, *args], cwd=tmp_path, env=with_checkout(os.environ), check=True)
+    for rank in (0, 1):
+        within, after = (tmp_path / f"threads-{rank}").read_text(encoding="utf-8").splitlines()
+        assert "gloo" in within
+        assert "gloo" not in after
 
 
 def test_the_last_checkpoint_is_read_by_one_process(pair: Path) -> None:
