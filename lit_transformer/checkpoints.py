@@ -17,6 +17,8 @@ from lit_transformer.files import replacing
 
 CHECKPOINT_FORMAT = 1
 FOLDER = "checkpoints"
+INITIAL_WEIGHTS = "initial_weights"
+"""Where a checkpoint holds the record of its initial weights, within its section ``lit_transformer``."""
 TRAINING_STATE = ("optimizer_states", "lr_schedulers", "loops", "callbacks")
 
 
@@ -100,13 +102,20 @@ def average_checkpoints(paths: Sequence[str | Path]) -> dict[str, Any]:
         paths: Checkpoints, oldest first; everything but the weights comes from the last one.
 
     Raises:
-        UserError: A file is no checkpoint, or they differ in structure.
+        UserError: A file is no checkpoint, or they differ in structure or initial weights.
     """
     sums: dict[str, torch.Tensor] = {}
     checkpoint: dict[str, Any] = {}
+    origins = set()
     for path in paths:
         checkpoint = read_checkpoint(path)
         state = checkpoint["state_dict"]
+        origins.add(checkpoint["lit_transformer"].get(INITIAL_WEIGHTS, {}).get("digest"))
+        if len(origins) > 1:
+            raise UserError(
+                f"{str(path)!r} and {str(paths[0])!r} were trained from different initial weights; average one run's "
+                "checkpoints."
+            )
         if sums and (state.keys() != sums.keys() or any(state[name].shape != sums[name].shape for name in sums)):
             raise UserError(
                 f"{str(path)!r} has another structure than {str(paths[0])!r}; average one run's checkpoints."

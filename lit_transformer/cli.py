@@ -264,6 +264,7 @@ class TransformerCLI(LightningCLI):
         if options.get("enable_checkpointing") is False:
             return made
         kept: CheckpointSettings = config["checkpoint"]
+        made.append(_make("callbacks.InitialWeights"))
         made += [_make("callbacks.BestLossCheckpoint"), _make("callbacks.BestBLEUCheckpoint")]
         if kept.average > 1:
             made += [

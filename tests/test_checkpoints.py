@@ -203,6 +203,16 @@ class TestAverage:
         (path, *_) = self.paths(tmp_path)
         assert torch.equal(average_checkpoints([path])["state_dict"]["a"], self.states()[0]["a"])
 
+    def test_runs_that_started_from_different_weights(self, tmp_path: Path) -> None:
+        paths = []
+        for number, digest in enumerate(("1" * 64, "1" * 64, "2" * 64)):
+            about = {"format": 1, "version": "0", "initial_weights": {"digest": digest}}
+            state = self.states()[number]
+            paths.append(saved(tmp_path / f"{number}.ckpt", state_dict=state, lit_transformer=about))
+        assert average_checkpoints(paths[:2])["state_dict"]["a"].tolist()[:2] == [1.5, 3.0]
+        with pytest.raises(UserError, match=r"2\.ckpt' and '.*0\.ckpt' were trained from different initial weights"):
+            average_checkpoints(paths)
+
     def test_it_is_a_checkpoint(self, tmp_path: Path) -> None:
         AtomicCheckpointIO().save_checkpoint(average_checkpoints(self.paths(tmp_path)), tmp_path / "average.ckpt")
         assert torch.equal(
