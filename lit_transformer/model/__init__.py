@@ -2,9 +2,10 @@
 
 from lit_transformer.model.attention import Attention, KeyValues
 from lit_transformer.model.decoder_cache import DecoderCache, EncoderState
-from lit_transformer.model.digest import weights_digest
+from lit_transformer.model.digest import tensors_digest, weights_digest
 from lit_transformer.model.embedding import Embedding, sinusoidal_positions
 from lit_transformer.model.loss import label_smoothed_loss
+from lit_transformer.model.seeded import seeded_transformer
 from lit_transformer.model.sublayer import FeedForward, SubLayer
 from lit_transformer.model.transformer import Transformer, TransformerConfig
 
@@ -19,6 +20,8 @@ __all__ = [
     "Transformer",
     "TransformerConfig",
     "label_smoothed_loss",
+    "seeded_transformer",
     "sinusoidal_positions",
+    "tensors_digest",
     "weights_digest",
 ]

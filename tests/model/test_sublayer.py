@@ -141,3 +141,19 @@ def test_feed_forward_start() -> None:
         bound = (6 / (64 + 256)) ** 0.5
         assert 0.98 * bound < float(linear.weight.abs().max()) <= bound
         assert not linear.bias.any()
+
+
+@pytest.mark.parametrize("norm_first", [False, True])
+@torch.no_grad()
+def test_a_constant_takes_the_place_of_an_ablated_component(norm_first: bool) -> None:
+    torch.manual_seed(4)
+    sublayer = SubLayer(FeedForward(8, 12, 0.0), 8, 0.0, norm_first).eval()
+    x, constant, names = torch.randn(2, 3, 8), torch.randn(8), set(sublayer.state_dict())
+    first = sublayer(x)
+    sublayer.constant = constant
+    assert torch.equal(sublayer(x), first)
+    sublayer.ablated = True
+    added = x + constant
+    expected = added if norm_first else F.layer_norm(added, (8,), sublayer.norm.weight, sublayer.norm.bias)
+    assert torch.equal(sublayer(x), expected)
+    assert set(sublayer.state_dict()) == names

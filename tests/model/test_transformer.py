@@ -221,3 +221,63 @@ def test_refuses_structures_that_cannot_be(changes: dict[str, Any], message: str
     sizes = {"source_vocab_size": 20, "target_vocab_size": 20, "d_model": 16, "heads": 2}
     with pytest.raises(UserError, match=message):
         TransformerConfig(**{**sizes, **changes})
+
+
+@pytest.mark.parametrize("norm", ["post", "pre"])
+@torch.no_grad()
+def test_encoding_from_any_component_on(norm: Norm) -> None:
+    model, entering = build(norm), list[tuple[int, torch.Tensor]]()
+    model.components()["e:sa:2"].ablated = True
+    padding, embedded = SOURCE.eq(0), model.embed_source(SOURCE)
+    whole = model.encode_from(embedded, padding, 0, lambda place, x: entering.append((place, x)))
+    assert torch.equal(whole.states, model.encode(SOURCE).states)
+    assert model.order("e") == ["e:sa:1", "e:ff:1", "e:sa:2", "e:ff:2", "e:sa:3", "e:ff:3"]
+    assert [place for place, _ in entering] == list(range(6))
+    for place, x in entering:
+        assert torch.equal(model.encode_from(x, padding, place).states, whole.states)
+
+
+class WholeSentences:
+    """Rows that are whole sentences, one after another: what teacher forcing does, by way of rows."""
+
+    def __init__(self, model: Transformer, sources: torch.Tensor, length: int) -> None:
+        states = model.encode(sources)
+        self.pairs = [model.source_keys_values(states.states, layer) for layer in range(2)]
+        self.padding, self.length = states.padding, length
+
+    def own(self, layer: int, *parts: torch.Tensor) -> torch.Tensor:
+        queries, keys, values = (part.view(3, self.length, 4, 8).transpose(1, 2) for part in parts)
+        return self.attend(queries, keys, values, torch.ones(self.length, self.length).triu(1).bool())
+
+    def source(self, layer: int, queries: torch.Tensor) -> torch.Tensor:
+        pair = self.pairs[layer]
+        assert pair is not None
+        return self.attend(queries.view(3, self.length, 4, 8).transpose(1, 2), *pair, self.padding[:, None, None])
+
+    def attend(
+        self, queries: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, mask: torch.Tensor
+    ) -> torch.Tensor:
+        attended = nn.functional.scaled_dot_product_attention(queries, keys, values, ~mask)
+        return attended.transpose(1, 2).reshape(-1, 4, 8)
+
+
+@pytest.mark.parametrize("norm", ["post", "pre"])
+@pytest.mark.parametrize("ablated", [None, "d:sa:2", "d:ff:1"])
+@torch.no_grad()
+def test_rows_are_computed_as_sentences_are(norm: Norm, ablated: str | None) -> None:
+    model = build(norm).double()
+    if ablated is not None:
+        model.components()[ablated].ablated = True
+        assert model.ablated(ablated)
+    expected, entering = model(SOURCE, TARGET), dict[int, torch.Tensor]()
+    attention = WholeSentences(model, SOURCE, TARGET.size(1))
+    positions = torch.arange(TARGET.size(1)).repeat(3)
+    x = model.run_rows(
+        model.embed_rows(TARGET.flatten(), positions), range(6), attention, lambda place, x: entering.update({place: x})
+    )
+    found = model.logits(model.row_states(x)).view_as(expected)
+    assert torch.allclose(found, expected, rtol=0.0, atol=1e-12)
+    assert model.order("d") == ["d:sa:1", "d:ea:1", "d:ff:1", "d:sa:2", "d:ea:2", "d:ff:2"]
+    for place, states in entering.items():
+        again = model.run_rows(states, range(place, 6), attention)
+        assert torch.allclose(again, x, rtol=0.0, atol=1e-12)
