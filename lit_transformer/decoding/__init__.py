@@ -2,9 +2,12 @@
 
 from lit_transformer.decoding.decode import decode, in_precision, source_lengths
 from lit_transformer.decoding.hypotheses import Hypotheses
-from lit_transformer.decoding.protocol import BOS, EOS, PAD, UNK, Decodable
+from lit_transformer.decoding.plain import Decoded, PlainDecoder
+from lit_transformer.decoding.protocol import BOS, EOS, PAD, UNK, Decodable, Verifiable
+from lit_transformer.decoding.reference import Reference
 from lit_transformer.decoding.settings import DecodingSettings
 from lit_transformer.decoding.translate import translate
+from lit_transformer.decoding.verified import VerifiedDecoder
 
 __all__ = [
     "BOS",
@@ -12,8 +15,13 @@ __all__ = [
     "PAD",
     "UNK",
     "Decodable",
+    "Decoded",
     "DecodingSettings",
     "Hypotheses",
+    "PlainDecoder",
+    "Reference",
+    "Verifiable",
+    "VerifiedDecoder",
     "decode",
     "in_precision",
     "source_lengths",

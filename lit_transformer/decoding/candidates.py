@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 
@@ -9,6 +11,17 @@ from lit_transformer.decoding.protocol import BOS, EOS, PAD, UNK
 from lit_transformer.errors import UserError
 
 NEVER_PRODUCED = (PAD, UNK, BOS)
+
+_NAN = (
+    "the model's output is NaN: its weights hold NaN or values that overflow, as after a training that diverged; "
+    "decode an earlier checkpoint, or train anew with a lower learning rate."
+)
+
+# Scores of one piece per row over the whole vocabulary are large: of this many rows they stay in a CPU's cache from the
+# product to the choice, where for a whole batch each of the passes over them would wait for memory.
+ROWS_AT_ONCE = 128
+# Below this many columns a row is searched directly, above it by the maxima of this many columns each.
+_GROUPED_FROM, _GROUP = 1024, 64
 
 
 def log_probabilities(logits: Tensor) -> Tensor:
@@ -27,13 +40,77 @@ def log_probabilities(logits: Tensor) -> Tensor:
     result = torch.log_softmax(logits, dim=-1, dtype=dtype)
     # A row is NaN in all its columns or in none, so one column tells; NaN is an error and never a rank.
     if bool(result[:, EOS].isnan().any()):
-        raise UserError(
-            "the model's output is NaN: its weights hold NaN or values that overflow, as after a training that "
-            "diverged; decode an earlier checkpoint, or train anew with a lower learning rate."
-        )
-    for piece in NEVER_PRODUCED:
-        result[:, piece] = -torch.inf
+        raise UserError(_NAN)
+    return _without_special(result)
+
+
+def best_next(logits: Callable[[Tensor], Tensor], states: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """Return the best next pieces of many prefixes, as `best` gives them, without holding all their scores at once.
+
+    Args:
+        logits: From states ``(rows, d_model)`` to ``(rows, target_vocab_size)``.
+        states: ``(rows, d_model)``.
+        count: How many are wanted; fewer if the vocabulary has fewer.
+
+    Returns:
+        Log-probabilities in nats and pieces, each ``(rows, count)``.
+
+    Raises:
+        UserError: The model gives NaN.
+    """
+    parts = [best(log_probabilities(logits(part)), count) for part in row_blocks(states)]
+    return torch.cat([values for values, _ in parts]), torch.cat([pieces for _, pieces in parts])
+
+
+def best_piece(
+    logits: Callable[[Tensor], Tensor], states: Tensor, rough: Callable[[Tensor], tuple[Tensor, Tensor]] | None = None
+) -> Tensor:
+    """Return the most probable next piece of many prefixes, of equal ones the lowest id, ``(rows,)``.
+
+    Args:
+        logits: From states ``(rows, d_model)`` to ``(rows, target_vocab_size)``.
+        states: ``(rows, d_model)``.
+        rough: Gives logits in less time, and how far those of each row may be from true ones, ``(rows,)``. What it
+            leaves open is decided by `logits`, so that it changes nothing.
+
+    Raises:
+        UserError: The model gives NaN.
+    """
+    if rough is None:
+        # The order of the logits is that of the log-probabilities.
+        return torch.cat([_surely_best(logits(part)) for part in row_blocks(states)])
+    found, open_rows = [], []
+    for part in row_blocks(states):
+        scores, error = rough(part)
+        values, pieces = _top(_without_special(scores), 2)
+        found.append(pieces[:, 0])
+        # So that NaN leaves a row open as well.
+        open_rows.append(~(values[:, 0] - values[:, 1] > 2 * error))
+    result, rows = torch.cat(found), torch.cat(open_rows).nonzero().squeeze(1)
+    if rows.numel():
+        result[rows] = best_piece(logits, states[rows])
     return result
+
+
+def _surely_best(logits: Tensor) -> Tensor:
+    best_pieces = _first_best(logits)
+    # Wherever log-probabilities would be NaN, the largest logit is NaN or infinite.
+    if not bool(logits.gather(1, best_pieces.unsqueeze(1)).isfinite().all()):
+        raise UserError(_NAN)
+    return _first_best(_without_special(logits))
+
+
+def row_blocks(states: Tensor) -> tuple[Tensor, ...]:
+    """Split rows evenly into blocks; a float32 product over a few rows alone would round otherwise than over many."""
+    if states.device.type != "cpu":
+        return states.split(64 * ROWS_AT_ONCE)
+    return states.chunk(max(1, -(-states.size(0) // ROWS_AT_ONCE)))
+
+
+def _without_special(scores: Tensor) -> Tensor:
+    for piece in NEVER_PRODUCED:
+        scores[:, piece] = -torch.inf
+    return scores
 
 
 def best(scores: Tensor, count: int) -> tuple[Tensor, Tensor]:
@@ -43,15 +120,50 @@ def best(scores: Tensor, count: int) -> tuple[Tensor, Tensor]:
 
     Args:
         scores: ``(rows, columns)``; -inf stands for nothing.
-        count: How many are wanted, at most the number of columns.
+        count: How many are wanted; fewer if there are fewer columns.
 
     Returns:
         Scores and column indices, each ``(rows, count)``.
     """
-    values, indices = scores.topk(min(count + 1, scores.size(1)), dim=1)
+    if count == 1:
+        first = _first_best(scores).unsqueeze(1)
+        return scores.gather(1, first), first
+    values, indices = _top(scores, min(count + 1, scores.size(1)))
     tied = ((values[:, 1:] == values[:, :-1]) & (values[:, 1:] > -torch.inf)).any(dim=1)
     if bool(tied.any()):
         rows = tied.nonzero().squeeze(1)
         ordered, order = scores[rows].sort(dim=1, descending=True, stable=True)
         values[rows], indices[rows] = ordered[:, : values.size(1)], order[:, : values.size(1)]
     return values[:, :count], indices[:, :count]
+
+
+def _top(scores: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """Return what `torch.topk` does; on a CPU, where it is slow on long rows, by way of the maxima of groups.
+
+    The best values lie in the groups with the best maxima, as many groups as values are wanted.
+    """
+    groups = scores.size(1) // _GROUP
+    if scores.device.type != "cpu" or scores.size(1) < _GROUPED_FROM or 4 * count > groups:
+        return scores.topk(count, dim=1)
+    columns = _group_columns(_group_maxima(scores).topk(count, dim=1, sorted=False).indices, scores.size(1))
+    values, places = scores.gather(1, columns).topk(count, dim=1)
+    return values, columns.gather(1, places)
+
+
+def _first_best(scores: Tensor) -> Tensor:
+    """Return what `torch.argmax` does, of equal columns the first, in the same way."""
+    if scores.device.type != "cpu" or scores.size(1) < _GROUPED_FROM:
+        return scores.argmax(dim=1)
+    columns = _group_columns(_group_maxima(scores).argmax(dim=1, keepdim=True), scores.size(1))
+    return columns.gather(1, scores.gather(1, columns).argmax(dim=1, keepdim=True)).squeeze(1)
+
+
+def _group_maxima(scores: Tensor) -> Tensor:
+    whole = scores.size(1) // _GROUP * _GROUP
+    return scores[:, :whole].unflatten(1, (-1, _GROUP)).amax(dim=2)
+
+
+def _group_columns(groups: Tensor, size: int) -> Tensor:
+    """Return the columns of these groups and those that are in no group, ``(rows, columns)``."""
+    inside = (groups.unsqueeze(2) * _GROUP + torch.arange(_GROUP)).flatten(1)
+    return torch.cat([inside, torch.arange(size // _GROUP * _GROUP, size).expand(groups.size(0), -1)], dim=1)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TypeVar
 
 import torch
@@ -39,13 +41,20 @@ def decode(model: Decodable, source: Tensor, settings: DecodingSettings) -> Hypo
     if source.size(0) == 0:
         return Hypotheses.join([])
     limits = source_lengths(source) + settings.max_extra_pieces
+    with for_decoding(model, source.device):
+        if settings.beam == 1:
+            return greedy_search(model, source, limits)
+        return beam_search(model, source, limits, settings.beam, settings.length_penalty)
+
+
+@contextmanager
+def for_decoding(model: Decodable, device: torch.device) -> Iterator[None]:
+    """Use a model in evaluation mode, without gradients and autocast, and leave it in the mode it was in."""
     trained = [module for module in model.modules() if module.training]
     model.eval()
     try:
-        with torch.no_grad(), torch.autocast(source.device.type, enabled=False):
-            if settings.beam == 1:
-                return greedy_search(model, source, limits)
-            return beam_search(model, source, limits, settings.beam, settings.length_penalty)
+        with torch.no_grad(), torch.autocast(device.type, enabled=False):
+            yield
     finally:
         for module in trained:
             module.training = True

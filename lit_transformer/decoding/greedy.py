@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from lit_transformer.decoding.candidates import log_probabilities
+from lit_transformer.decoding.candidates import best_next
 from lit_transformer.decoding.hypotheses import Hypotheses
 from lit_transformer.decoding.protocol import BOS, EOS, Decodable
 
@@ -13,25 +13,26 @@ from lit_transformer.decoding.protocol import BOS, EOS, Decodable
 LIVE_SHARE = 0.75
 
 
-def greedy_search(model: Decodable, source: Tensor, limits: Tensor) -> Hypotheses:
+def greedy_search(model: Decodable, source: Tensor, limits: Tensor, encoded: object = None) -> Hypotheses:
     """Take the most probable piece at each step; of equal ones, the lowest id.
 
     Args:
         model: The model.
         source: ``(batch, source_length)``.
         limits: The most pieces that each hypothesis may have, ``(batch,)``.
+        encoded: What the model's encoder gives for the source, where that is known.
     """
     batch, device = source.size(0), source.device
     pieces = torch.zeros(batch, int(limits.max()), dtype=torch.int64, device=device)
     lengths = torch.zeros_like(limits)
     scores = torch.zeros(batch, dtype=torch.float64, device=device)
     terminated = torch.zeros(batch, dtype=torch.bool, device=device)
-    cache = model.start(model.encode(source))
+    cache = model.start(model.encode(source) if encoded is None else encoded)
     sentences = torch.arange(batch, device=device)
     live = limits > 0
     ids = torch.full((batch, 1), BOS, dtype=torch.int64, device=device)
     for length in range(pieces.size(1)):
-        added, piece = log_probabilities(model.logits(model.step(ids, cache)[:, -1])).max(dim=1)
+        added, piece = (part[:, 0] for part in best_next(model.logits, model.step(ids, cache)[:, -1], 1))
         scores[sentences] += added.double().where(live, 0.0)
         ended = live & (piece == EOS)
         terminated[sentences] |= ended

@@ -1,0 +1,134 @@
+"""Scores prefixes with a variant of a model, and computes nothing that its reference computed already."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import torch
+from torch import Tensor
+
+from lit_transformer.decoding.candidates import best_next, best_piece
+from lit_transformer.decoding.encoder_states import EncoderStates
+from lit_transformer.decoding.prefix_store import KeysValues, PrefixStore, Rows
+from lit_transformer.decoding.protocol import Verifiable
+from lit_transformer.decoding.reference import Reference
+
+
+class Scorer:
+    """Computes prefixes with a variant of the model, from the component on that is the first to differ.
+
+    Args:
+        model: The variant.
+        reference: What the model it is a variant of computed.
+        changed: The components that differ.
+        encoder: The variant's encoder states.
+        best: How many best pieces are wanted; 1 without their log-probabilities, for greedy search.
+
+    Attributes:
+        start: The place, in the decoder's order, from which on nodes of the draft are computed.
+    """
+
+    def __init__(
+        self, model: Verifiable, reference: Reference, changed: Collection[str], encoder: EncoderStates, best: int
+    ) -> None:
+        self.model, self.reference, self.encoder, self.best = model, reference, encoder, best
+        self._order = model.order("d")
+        self._rough = model.rough_logits() if best == 1 else None
+        self._changed = set(changed)
+        self._encoder_differs = encoder is not reference.encoder
+        places = [place for place, component in enumerate(self._order) if self._differs(component)]
+        first = min(places, default=len(self._order))
+        self.start = max((place for place in reference.entering if place <= first), default=0)
+        self.nothing_differs = not places
+        self._kept_layers = [
+            int(component.rpartition(":")[2]) - 1 for component in self._order[: self.start] if ":sa:" in component
+        ]
+
+    def _differs(self, component: str) -> bool:
+        if component in self._changed:
+            return True
+        return self._encoder_differs and ":ea:" in component and not self.model.ablated(component)
+
+    def source(self, number: int, rows: Tensor) -> tuple[list[KeysValues | None], Tensor]:
+        """Return keys and values of the source for each decoder layer, and the padding, of some rows of a chunk.
+
+        Args:
+            number: The chunk.
+            rows: The rows, ``(rows,)``.
+        """
+        chunk = self.reference.draft.chunks[number]
+        states, padding = self.encoder.padded(chunk.sentences[rows])
+        kept = self.reference.source[number] if number < len(self.reference.source) else {}
+        result: list[KeysValues | None] = []
+        for layer, component in enumerate(component for component in self._order if ":ea:" in component):
+            if self.model.ablated(component):
+                result.append(None)
+            elif layer in kept and not self._differs(component):
+                keys, values = kept[layer]
+                if rows.numel() < keys.size(0):
+                    keys, values = keys[rows, :, : states.size(1)], values[rows, :, : states.size(1)]
+                result.append((keys, values))
+            else:
+                result.append(self.model.source_keys_values(states, layer))
+        return result, padding
+
+    def score_nodes(self, nodes: Tensor, depths: Tensor, store: PrefixStore) -> tuple[Tensor, Tensor]:
+        """Return the best continuations of nodes of the draft, for which the store is set.
+
+        Args:
+            nodes: ``(rows,)``.
+            depths: Their depths, ``(rows,)``.
+            store: Holds all that they attend to, from the place `start` on.
+
+        Returns:
+            Log-probabilities (zeros in greedy search) and pieces, best first, each ``(rows, best)``.
+        """
+        return self._candidates(self._entering(nodes, depths), store)
+
+    def _entering(self, nodes: Tensor, depths: Tensor) -> Tensor:
+        if self.start in self.reference.entering:
+            return self.reference.entering[self.start][nodes]
+        return self.model.embed_rows(self.reference.draft.pieces[nodes], depths)
+
+    def _candidates(self, x: Tensor, store: PrefixStore) -> tuple[Tensor, Tensor]:
+        states = self.model.row_states(self.model.run_rows(x, range(self.start, len(self._order)), store))
+        if self.best > 1:
+            return best_next(self.model.logits, states, self.best)
+        pieces = best_piece(self.model.logits, states, self._rough).unsqueeze(1)
+        return torch.zeros_like(pieces, dtype=x.dtype), pieces
+
+    def kept_keys_values(self, nodes: Tensor, without: Collection[int] = ()) -> dict[int, KeysValues]:
+        """Return keys and values at nodes, each ``(nodes, heads, head_size)``, of some of the layers before `start`."""
+        return {
+            layer: (keys[nodes], values[nodes])
+            for layer, (keys, values) in self.reference.own.items()
+            if layer in self._kept_layers and layer not in without
+        }
+
+    def score(
+        self, pieces: Tensor, depths: Tensor, nodes: Tensor, node_depths: Tensor, store: PrefixStore, rows: Rows
+    ) -> tuple[Tensor, Tensor]:
+        """Return the best continuations of prefixes, of which some are nodes of the draft.
+
+        Args:
+            pieces: The last piece of each prefix that is none, ``(new,)``.
+            depths: Their depths, ``(new,)``.
+            nodes: The nodes, ``(known,)``.
+            node_depths: Their depths, ``(known,)``.
+            store: Holds all that they attend to.
+            rows: What the rows are, first those that are no nodes.
+
+        Returns:
+            As in `score_nodes`, each ``(new + known, best)``.
+        """
+        x = self.model.embed_rows(pieces, depths)
+        if self.start and pieces.numel():
+            store.focus(rows.first(pieces.numel()))
+            x = self.model.run_rows(x, range(self.start), store)
+        if nodes.numel():
+            known = rows.last(nodes.numel())
+            for layer, (keys, values) in self.kept_keys_values(nodes).items():
+                store.write(layer, known, keys, values)
+            x = torch.cat([x, self._entering(nodes, node_depths)])
+        store.focus(rows)
+        return self._candidates(x, store)
