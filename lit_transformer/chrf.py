@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from sacrebleu.metrics import CHRF
@@ -10,6 +11,20 @@ from lit_transformer.bleu import AdditiveMetric
 
 ORDERS = CHRF.CHAR_ORDER
 """The longest character n-gram that counts."""
+
+
+def chrf_from_statistics(statistics: Sequence[int]) -> float:
+    """Return the corpus chrF2, from 0 to 100, of statistics that are summed over all sentences.
+
+    Args:
+        statistics: The 18 sums, in the order that `CorpusChrF` gives them.
+    """
+    # sacreBLEU shows the statistics of chrF only to its own metrics; the test against `sacrebleu.corpus_chrf` tells
+    # when a release changes this method or the one below.
+    return float(_SCORER._compute_score_from_stats(list(statistics)).score)
+
+
+_SCORER = CHRF()
 
 
 class CorpusChrF(AdditiveMetric):
@@ -37,10 +52,8 @@ class CorpusChrF(AdditiveMetric):
         self.signature = str(self._scorer.get_signature())
         """sacreBLEU's signature, to be kept with every number."""
 
-    # sacreBLEU shows the statistics of chrF only to its own metrics; the test against `sacrebleu.corpus_chrf` tells
-    # when a release changes these two methods.
     def _statistics_of(self, hypothesis: str, reference: str) -> list[int]:
         return self._scorer._extract_corpus_statistics([hypothesis], [[reference]])[0]
 
     def _score_of(self, sums: list[int]) -> float:
-        return float(self._scorer._compute_score_from_stats(sums).score)
+        return chrf_from_statistics(sums)

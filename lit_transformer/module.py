@@ -17,13 +17,19 @@ from typing_extensions import override
 
 from lit_transformer import __version__
 from lit_transformer.bleu import CorpusBLEU
-from lit_transformer.checkpoints import CHECKPOINT_FORMAT
+from lit_transformer.checkpoints import CHECKPOINT_FORMAT, INITIAL_WEIGHTS
 from lit_transformer.chrf import CorpusChrF
 from lit_transformer.data.batch import PAD, Batch
 from lit_transformer.data.datamodule import TranslationDataModule
 from lit_transformer.decoding import DecodingSettings, in_precision, translate
 from lit_transformer.errors import UserError
-from lit_transformer.model import Transformer, TransformerConfig, label_smoothed_loss, weights_digest
+from lit_transformer.model import (
+    Transformer,
+    TransformerConfig,
+    label_smoothed_loss,
+    seeded_transformer,
+    weights_digest,
+)
 from lit_transformer.recipe import check_recipe, learning_rate_factor, step_seed
 from lit_transformer.translations import Translation, gather_translations
 
@@ -102,6 +108,8 @@ class LitTransformer(pl.LightningModule):
         self.chrf = CorpusChrF() if chrf else None
         self.translations: list[Translation] = []
         self._decoder: Transformer | None = None
+        self.initial_weights: dict[str, Any] | None = None
+        """The record of the weights that training started from, where they are kept; see `initial_record`."""
         if source_vocab_size is not None and target_vocab_size is not None:
             self.build(source_vocab_size, target_vocab_size)
 
@@ -117,10 +125,7 @@ class LitTransformer(pl.LightningModule):
             target_vocab_size: Number of target pieces.
         """
         self.hparams.update(source_vocab_size=source_vocab_size, target_vocab_size=target_vocab_size)
-        config = self._config(source_vocab_size, target_vocab_size)
-        with torch.random.fork_rng():
-            torch.manual_seed(self.hparams["seed"])
-            self.network = Transformer(config)
+        self.network = seeded_transformer(self._config(source_vocab_size, target_vocab_size), self.hparams["seed"])
 
     def _config(self, source_vocab_size: int, target_vocab_size: int) -> TransformerConfig:
         sizes = {"source_vocab_size": source_vocab_size, "target_vocab_size": target_vocab_size}
@@ -327,14 +332,15 @@ class LitTransformer(pl.LightningModule):
         self.translations = gather_translations(self.translations)
         self._decoder = None
 
-    def scoring_settings(self, split: str) -> dict[str, Any]:
+    def scoring_settings(self, split: str, rows: Any = None) -> dict[str, Any]:
         """Return what a score of this model rests on, as plain types.
 
         Args:
             split: The split that was scored.
+            rows: Only these sentences, a sample.
         """
         return {
-            "scoring_set": self._data.describe(split),
+            "scoring_set": self._data.describe(split, rows),
             "signature": self.bleu.signature,
             "decoding": asdict(self.decoding),
             "weights": weights_digest(self.network),
@@ -350,4 +356,10 @@ class LitTransformer(pl.LightningModule):
     @override
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         config = getattr(self.trainer, "config", None)
-        checkpoint["lit_transformer"] = {"format": CHECKPOINT_FORMAT, "version": __version__, "config": config}
+        about = {"format": CHECKPOINT_FORMAT, "version": __version__, "config": config}
+        kept = {} if self.initial_weights is None else {INITIAL_WEIGHTS: self.initial_weights}
+        checkpoint["lit_transformer"] = {**about, **kept}
+
+    @override
+    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        self.initial_weights = checkpoint.get("lit_transformer", {}).get(INITIAL_WEIGHTS)

@@ -10,6 +10,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytorch_lightning as pl
 import torch
 from torch.utils.data import DataLoader
@@ -159,22 +160,53 @@ class TranslationDataModule(pl.LightningDataModule):
         """Set the lines to translate in ``predict``; :attr:`Batch.index` is then the line's number."""
         self._inputs = list(lines)
 
-    def describe(self, split: str) -> dict[str, str | int]:
+    def describe(self, split: str, rows: Integers | None = None) -> dict[str, str | int]:
         """Return what tells one scoring set from another: name, split, sentences, SHA-256 of the texts in their order.
 
         Args:
             split: A split that is open, such as ``validation``.
+            rows: Only these sentences, a sample; then the size of the whole split is told too.
         """
         corpus = self.encoded[split]
         digest = hashlib.sha256()
-        for source, target in corpus.texts(range(len(corpus))):
+        for source, target in corpus.texts(range(len(corpus)) if rows is None else rows):
             digest.update(f"{source}\n{target}\n".encode())
         return {
             "name": self.set_name(split),
             "split": split,
-            "sentences": len(corpus),
+            "sentences": len(corpus) if rows is None else len(rows),
             "digest": digest.hexdigest(),
+            **({} if rows is None else {"sample_of": len(corpus)}),
         }
+
+    def open_split(self, split: str) -> EncodedCorpus:
+        """Make or find a split in the caches, and return it."""
+        if split not in self.encoded:
+            self.encoded[split] = encode_corpus(self._corpus(split), self.tokenizer)
+        return self.encoded[split]
+
+    def sample_rows(self, split: str, size: int) -> Integers:
+        """Return the rows of a sample of a split, drawn from the seed, in rising order.
+
+        Args:
+            split: A split that is open; of the training split only pairs that can be trained on are drawn.
+            size: How many; all where there are no more.
+        """
+        corpus = self.encoded[split]
+        rows = corpus.usable_for_training(self.max_length)[0] if split == "train" else np.arange(len(corpus))
+        return np.sort(np.random.default_rng(self.seed).permutation(rows)[:size])
+
+    def whole_batches(self, split: str, rows: Integers | None = None) -> list[Batch]:
+        """Return the evaluation batches of a split, all of them on every process.
+
+        Args:
+            split: A split that is open.
+            rows: Only these sentences.
+        """
+        corpus = self.encoded[split]
+        lengths = corpus.source_lengths if rows is None else corpus.source_lengths[rows]
+        dataset = BatchDataset(corpus, rows)
+        return [dataset[batch] for batch in evaluation_batches(lengths, self.eval_max_tokens)]
 
     def set_name(self, split: str) -> str:
         """Return the name of what a split was read from: that of the file or of the data set's split.
@@ -257,12 +289,12 @@ class TranslationDataModule(pl.LightningDataModule):
 
     def _open(self, stage: str) -> None:
         """Make or find in the caches what the stage needs: the tokenizer and the encoded splits."""
-        tokenizer = self.tokenizer
+        # Needed where no split is read, too.
+        _ = self.tokenizer
         for split in _SPLITS[stage]:
             if split == "validation" and stage == "fit" and self.trainer and self.trainer.limit_val_batches == 0:
                 continue
-            if split not in self.encoded:
-                self.encoded[split] = encode_corpus(self._corpus(split), tokenizer)
+            self.open_split(split)
 
     def _usable_rows(self) -> Integers:
         """Rows of the training split with text on both sides and at most ``max_length`` pieces on each."""

@@ -1,107 +1,281 @@
-"""One evaluator for every score: BLEU of a variant of the model on the scoring set."""
+"""One evaluator for every score: what a variant of the model scores on the scoring set, each evaluated once."""
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
+import json
 import time
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, TypeAlias
 
 import torch
-from torch import Tensor
 
-from lit_transformer.bleu import CorpusBLEU, bleu_from_statistics
-from lit_transformer.data.batch import Batch
-from lit_transformer.decoding import DecodingSettings, in_precision, translate
-from lit_transformer.model import Transformer
-from lit_transformer.surgery import ablated
+from lit_transformer.importance.dealing import Dealer
+from lit_transformer.importance.early import FEWEST, Comparison, Decision
+from lit_transformer.importance.evaluation import Evaluation
+from lit_transformer.importance.journal import Journal
+from lit_transformer.importance.question import Question
+from lit_transformer.importance.records import Recorder
+from lit_transformer.importance.scoring_set import ScoringSet
+from lit_transformer.importance.variant import Variant
+from lit_transformer.importance.variant_decoder import VariantDecoder
+from lit_transformer.model import tensors_digest
+
+ENGINE = 1
+"""Version of the evaluator: raised when the same settings may give another result, so that old ones are not reused."""
+
+ORDER_SEED = 1
+"""Seed of the order in which early decisions look at sentences."""
+
+Asked: TypeAlias = Variant | Question
+Observer: TypeAlias = Callable[[str, float | None], None]
+Steps: TypeAlias = Generator[Asked, Evaluation, Any]
 
 
 @dataclass(frozen=True)
-class Evaluation:
-    """What one variant of the model scores on the scoring set.
+class Chain:
+    """Evaluations each of which may depend on the one before, such as the scan of one component's alphas.
 
     Args:
-        ablated: The components that were ablated; none for the baseline.
-        bleu: Corpus BLEU, in BLEU points from 0 to 100.
-        brevity_penalty: BLEU's factor for output that is too short, from 0 to 1.
-        length_ratio: Length of the hypotheses over length of the references, in tokens.
-        non_terminated: Number of sentences whose hypothesis ran to the length limit.
-        sentences: Size of the scoring set.
-        seconds: Time it took.
+        steps: Starts the chain: a generator that yields variants (or questions) and is sent their evaluations.
+        cost: What to expect of it, in evaluations.
     """
 
-    ablated: tuple[str, ...]
-    bleu: float
-    brevity_penalty: float
-    length_ratio: float
-    non_terminated: int
-    sentences: int
-    seconds: float
+    steps: Callable[[], Steps]
+    cost: float = 1.0
+
+    @classmethod
+    def of(cls, asked: Asked, cost: float = 1.0) -> Chain:
+        """Return the chain of a single evaluation, which it returns."""
+
+        def steps() -> Steps:
+            return (yield asked)
+
+        return cls(steps, cost)
 
 
 class Evaluator:
-    """Decodes the scoring set with a variant of the model.
+    """Evaluates variants of the model, each once.
 
     Args:
-        model: The trained model. It is left as it is.
-        batches: This process's share of the scoring set, on the model's device.
-        detokenize: From target pieces to text.
-        decoding: How to search, in which precision.
-        metric: BLEU with the tokenisation wanted; reset by each evaluation, and added up over all processes.
-        total: Adds a tensor up over all processes.
+        decoder: Decodes the scoring set with a variant.
+        scoring_set: The sentences.
+        identity: What the results depend on beside the variant, as plain types: digests, settings, versions.
+        journal: Where evaluations are kept.
+        recorder: What else to record.
+        dealer: Deals work out to the processes.
+        plain: Decode every variant by itself instead of verifying drafts.
     """
 
     def __init__(
         self,
-        model: Transformer,
-        batches: Sequence[Batch],
-        detokenize: Callable[[Sequence[int]], str],
-        decoding: DecodingSettings,
-        metric: CorpusBLEU,
-        total: Callable[[Tensor], Tensor],
+        decoder: VariantDecoder,
+        scoring_set: ScoringSet,
+        identity: Mapping[str, Any] | None = None,
+        journal: Journal | None = None,
+        recorder: Recorder | None = None,
+        dealer: Dealer | None = None,
+        plain: bool = False,
     ) -> None:
-        self._model = in_precision(model, decoding.precision)
-        self._batches = batches
-        self._detokenize = detokenize
-        self._decoding = decoding
-        self._metric = metric
-        self._total = total
+        self._decoder, self.scoring_set = decoder, scoring_set
+        self._journal = Journal() if journal is None else journal
+        self._recorder = Recorder() if recorder is None else recorder
+        self._dealer = Dealer() if dealer is None else dealer
+        self._plain = plain
+        self._observers: list[Observer] = []
+        self._made: list[Evaluation] = []
+        self._identity = {"engine": ENGINE, "torch": str(torch.__version__), **(identity or {})}
 
     @property
     def components(self) -> list[str]:
         """The components of the model, in canonical order."""
-        return list(self._model.components())
+        return list(self._decoder.model.components())
 
-    @property
-    def signature(self) -> str:
-        """sacreBLEU's signature."""
-        return self._metric.signature
+    def expected(self) -> tuple[float, int]:
+        """Return what an evaluation takes: seconds of plain decoding, by a sample, and bytes kept beside the model."""
+        return self._decoder.expected()
 
-    def evaluate(self, components: Collection[str] = ()) -> Evaluation:
-        """Return what the model scores without these components.
+    @contextlib.contextmanager
+    def observed(self, observer: Observer) -> Iterator[None]:
+        """Call the observer, on the first process, with name and BLEU of every evaluation that `run` makes or finds."""
+        self._observers.append(observer)
+        try:
+            yield
+        finally:
+            self._observers.remove(observer)
+
+    def key(self, asked: Asked) -> str:
+        """Return the digest of everything that an evaluation depends on."""
+        variant = asked.variant if isinstance(asked, Question) else asked
+        about: dict[str, Any] = {**self._identity, "search": "verified", "variant": variant.as_dict()}
+        if not variant.needs_initial:
+            about.pop("initial_weights", None)
+        if variant.value == "mean":
+            about["means"] = tensors_digest(self._decoder.replacements().means())
+        if self._is_plain(variant):
+            # By itself, a variant does not depend on what would have been its draft.
+            about |= {"search": "plain", "variant": replace(variant, plain=False, draft=()).as_dict()}
+        if isinstance(asked, Question):
+            about |= {"question": asked.as_dict(), "order": ORDER_SEED}
+        return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()[:32]
+
+    def known(self, asked: Asked) -> bool:
+        """Whether it has been evaluated."""
+        return self._find(asked) is not None
+
+    def evaluate(self, asked: Asked = Variant()) -> Evaluation:  # noqa: B008 - it is frozen
+        """Return what a variant scores; from the journal if it was evaluated before.
 
         Args:
-            components: Ids to ablate; none for the baseline.
+            asked: The change of the model (none for the baseline), or a question about it, which may be answered
+                before all sentences are decoded.
 
         Raises:
-            UserError: A component does not exist.
+            UserError: A component does not exist, or what the variant needs is missing.
         """
+        evaluation = self._find(asked)
+        if evaluation is None:
+            evaluation = self._decide(asked) if isinstance(asked, Question) else self._make(asked)
+            self._journal.add(evaluation)
+            self._made.append(evaluation)
+        return evaluation
+
+    def run(self, chains: Sequence[Chain]) -> list[Any]:
+        """Make the evaluations of chains, each on whichever process is free; afterwards every process knows them all.
+
+        Args:
+            chains: The chains; the same on every process.
+
+        Returns:
+            What each chain's generator returned.
+        """
+        self._made = []
+
+        def told(asked: Asked) -> Evaluation:
+            evaluation = self.evaluate(asked)
+            self._dealer.say({"name": evaluation.variant.name, "bleu": evaluation.bleu})
+            return evaluation
+
+        self._dealer.deal([chain.cost for chain in chains], lambda n: _follow(chains[n].steps(), told), self._tell)
+        for evaluation in self._dealer.gather(self._made):
+            self._journal.adopt(evaluation)
+        # All is known now, so this only reads; a chain's result need not travel between the processes.
+        return [_follow(chain.steps(), self.evaluate) for chain in chains]
+
+    def share(self, work: Sequence[Callable[[], Any]], names: Sequence[str]) -> list[Any]:
+        """Do pieces of work that are no evaluations, each on whichever process is free, and return what each gave.
+
+        Args:
+            work: The pieces; the same on every process. What they return is plain.
+            names: What each is called when it is done.
+        """
+        mine: list[tuple[int, Any]] = []
+
+        def do(number: int) -> None:
+            mine.append((number, work[number]()))
+            self._dealer.say({"name": names[number], "bleu": None})
+
+        self._dealer.deal([1.0] * len(work), do, self._tell)
+        return [result for _, result in sorted(self._dealer.gather(mine), key=lambda pair: pair[0])]
+
+    def exact_matches(self, evaluation: Evaluation) -> dict[str, float]:
+        """Return the share of hypotheses equal to their reference among the sentences that show each phenomenon.
+
+        Empty for a scoring set whose phenomena are not known (all but the built-in grammar corpus).
+        """
+        if not self.scoring_set.phenomena or "exact" not in evaluation.records:
+            return {}
+        exact = evaluation.records["exact"].tolist()
+        found: dict[str, list[int]] = {}
+        for names, right in zip(self.scoring_set.phenomena, exact, strict=True):
+            for name in names:
+                found.setdefault(name, []).append(int(right))
+        return {name: sum(rights) / len(rights) for name, rights in sorted(found.items())}
+
+    def _tell(self, news: dict[str, Any]) -> None:
+        for observer in self._observers:
+            observer(news["name"], news["bleu"])
+
+    def _find(self, asked: Asked) -> Evaluation | None:
+        # What is known exactly answers every question.
+        variant = asked.variant if isinstance(asked, Question) else asked
+        found = self._journal.find(self.key(variant))
+        if found is None and isinstance(asked, Question):
+            return self._journal.find(self.key(asked))
+        return found if found is not None and self._recorder.complete(found) else None
+
+    def _is_plain(self, variant: Variant) -> bool:
+        # The baseline is what `validate` decodes, so that the two give the same number.
+        return self._plain or variant.plain or variant == Variant()
+
+    def _make(self, variant: Variant) -> Evaluation:
         started = time.perf_counter()
-        statistics = torch.zeros(len(self._metric.statistics), dtype=torch.int64)
-        counts = torch.zeros(2, dtype=torch.int64)
-        with ablated(self._model, components) as chosen:
-            for batch in self._batches:
-                texts, non_terminated = translate(self._model, batch, self._decoding, self._detokenize)
-                statistics += self._metric.sentence_statistics(texts, batch.references).sum(dim=0)
-                counts += torch.tensor([int(non_terminated.sum()), len(texts)])
-        sums = self._total(torch.cat([statistics, counts])).tolist()
-        score = bleu_from_statistics(sums[:-2])
-        return Evaluation(
-            ablated=tuple(chosen),
-            bleu=score.bleu,
-            brevity_penalty=score.brevity_penalty,
-            length_ratio=score.length_ratio,
-            non_terminated=sums[-2],
-            sentences=sums[-1],
+        decode = self._decoder.plain if self._is_plain(variant) else self._decoder.verified
+        decoded, statistics = decode(variant)
+        evaluation = Evaluation(
+            key=self.key(variant),
+            variant=variant,
+            pieces=decoded.pieces,
+            lengths=decoded.lengths.to(torch.int32),
+            statistics=statistics,
+            non_terminated=decoded.non_terminated,
+            held=int(decoded.held.sum()),
             seconds=time.perf_counter() - started,
         )
+        with self._decoder.applied(variant):
+            texts = self._decoder.texts(decoded.ids())
+            return self._recorder.record(evaluation, self._decoder.model, self.scoring_set, texts)
+
+    def _decide(self, question: Question) -> Evaluation:
+        """Decode only as many sentences as it takes to answer a question."""
+        started = time.perf_counter()
+        variant, decoder = question.variant, self._decoder
+        against = self.evaluate(question.against)
+        held = decoder.held(variant)
+        if int((~held).sum()) < FEWEST:
+            return self._make(variant)
+        draft = decoder.draft_statistics(variant.draft)
+        comparison = Comparison.of(
+            against.statistics.numpy(),
+            held.numpy(),
+            decoder.limits.numpy(),
+            question.threshold,
+            question.z,
+            ORDER_SEED,
+            draft.numpy(),
+            question.stop_on,
+        )
+        statistics, done = draft.clone(), 0
+        decision: Decision | None = None
+        for look in comparison.looks:
+            rows = comparison.sentences[done:look].tolist()
+            statistics[rows] = decoder.some(variant, rows)
+            done = look
+            decision = comparison.decide(statistics[comparison.sentences[:done].tolist()].numpy())
+            if decision.answer != "undecided" and not decision.exact:
+                break
+        assert decision is not None
+        nothing = torch.zeros(0, dtype=torch.int32)
+        return Evaluation(
+            key=self.key(question),
+            variant=variant,
+            pieces=nothing,
+            lengths=torch.zeros(len(held), dtype=torch.int32),
+            statistics=statistics,
+            non_terminated=torch.zeros(len(held), dtype=torch.bool),
+            held=int(held.sum()),
+            seconds=time.perf_counter() - started,
+            decision={**asdict(decision), "against": against.bleu, "early": not decision.exact},
+        )
+
+
+def _follow(steps: Steps, evaluate: Callable[[Asked], Evaluation]) -> Any:
+    """Run a chain, and return what its generator returns."""
+    try:
+        asked = next(steps)
+        while True:
+            asked = steps.send(evaluate(asked))
+    except StopIteration as end:
+        return end.value

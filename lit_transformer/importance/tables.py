@@ -9,31 +9,130 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from lit_transformer.components import canonical_key
+from lit_transformer.errors import UserError
 from lit_transformer.files import write_text
+from lit_transformer.importance.ranking import rank_correlation
 
-SCORES_FORMAT = 1
+SCORES_FORMAT = 2
+SAME = ("format", "weights", "tokenizer", "scoring_set", "signature", "decoding")
+"""What two tables must have in common to be one."""
 
-Row = Mapping[str, str | int | float]
+Row = Mapping[str, Any]
+"""The columns of one component, by name: text, numbers, booleans, or None for nothing."""
 
 
-def write_scores(folder: Path, rows: Sequence[Row], about: Mapping[str, Any]) -> None:
-    """Write ``scores.csv`` and ``scores.json``.
+class ScoreTable:
+    """``scores.csv`` and ``scores.json`` of one analysis; each scorer adds its columns.
+
+    Columns that an earlier analysis of the same weights on the same sentences has written stay.
 
     Args:
-        folder: Where to.
-        rows: One per component, with the same columns.
-        about: The settings, signature, scoring set and digests that the numbers rest on; they go into the JSON file.
+        folder: Where the files are.
+        about: What the numbers rest on, as plain types; it goes into the JSON file.
 
     Raises:
-        UserError: A file can't be written.
-        ValueError: A number is not finite.
+        UserError: There is a ``scores.json`` that is none.
     """
-    content = {"format": SCORES_FORMAT, **about, "components": list(rows)}
-    # Both texts are made before either is written, so that a bad number leaves no half of a pair.
-    text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
+
+    def __init__(self, folder: Path, about: Mapping[str, Any]) -> None:
+        self._folder = folder
+        self.about = {"format": SCORES_FORMAT, **about}
+        """What the numbers rest on."""
+        self._sections: dict[str, Any] = {}
+        self._rows: dict[str, dict[str, Any]] = {}
+        if (folder / "scores.json").is_file():
+            before = load_scores(folder)
+            if all(before.get(name) == self.about.get(name) for name in SAME):
+                self._sections = {k: v for k, v in before.items() if k not in self.about and k != "components"}
+                self._rows = {row["component"]: dict(row) for row in before["components"]}
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """The rows, in canonical order."""
+        return [self._rows[component] for component in sorted(self._rows, key=canonical_key)]
+
+    def add(self, section: str, settings: Mapping[str, Any], rows: Sequence[Row]) -> None:
+        """Add the columns of a scorer.
+
+        Args:
+            section: Name of the scorer.
+            settings: How it scored, and what it found of the whole model; plain types.
+            rows: One per component, with ``component`` and the columns.
+        """
+        self._sections[section] = dict(settings)
+        self.add_rows(rows)
+
+    def add_rows(self, rows: Sequence[Row]) -> None:
+        """Add columns that belong to no scorer."""
+        for row in rows:
+            self._rows.setdefault(str(row["component"]), {}).update(row)
+
+    def correlate(self, name: str, first: str, second: str) -> None:
+        """Add the rank correlation of two columns, over the components that have both.
+
+        Args:
+            name: Under which it stands in ``correlations``.
+            first: A column of numbers.
+            second: Another one.
+        """
+        columns = [
+            {component: float(row[column]) for component, row in self._rows.items() if row.get(column) is not None}
+            for column in (first, second)
+        ]
+        if (found := rank_correlation(*columns)) is not None:
+            self._sections.setdefault("correlations", {})[name] = found
+
+    def write(self) -> None:
+        """Write both files.
+
+        Raises:
+            UserError: A file can't be written.
+            ValueError: A number is not finite.
+        """
+        rows = self.rows
+        columns = list(dict.fromkeys(name for row in rows for name in row))
+        # Both texts are made before either is written, so that a bad number leaves no half of a pair.
+        content = {**self.about, **self._sections, "components": rows}
+        text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
+        write_text(self._folder / "scores.json", text + "\n")
+        write_text(self._folder / "scores.csv", table_text(columns, rows))
+
+
+def table_text(columns: Sequence[str], rows: Sequence[Row]) -> str:
+    """Return a table as CSV; what a row lacks is left empty."""
     table = io.StringIO()
-    writer = csv.DictWriter(table, fieldnames=list(rows[0]), lineterminator="\n")
+    writer = csv.DictWriter(table, fieldnames=columns, restval="", lineterminator="\n")
     writer.writeheader()
-    writer.writerows(rows)
-    write_text(folder / "scores.json", text + "\n")
-    write_text(folder / "scores.csv", table.getvalue())
+    writer.writerows({name: "" if value is None else value for name, value in row.items()} for row in rows)
+    return table.getvalue()
+
+
+def load_scores(folder: Path) -> dict[str, Any]:
+    """Read the ``scores.json`` of an analysis.
+
+    Args:
+        folder: The folder of the analysis.
+
+    Raises:
+        UserError: It is missing, is no file of scores, or was edited into something that means nothing.
+    """
+    path = folder / "scores.json"
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        rows = content["components"]
+        components = [row["component"] for row in rows]
+        sorted(components, key=canonical_key)
+        if len(set(components)) != len(components):
+            raise ValueError("a component has two rows")
+        numbers = [row[name] for row in rows for name in ("drop", "contribution", "criticality") if name in row]
+        if not all(isinstance(number, (int, float)) for number in numbers):
+            raise ValueError("a score is no number")
+    except FileNotFoundError as error:
+        raise UserError(f"no scores in {str(folder)!r}; run `lit-transformer analyze` first.") from error
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise UserError(
+            f"{str(path)!r} holds no scores that can be read ({error}); remove it and analyze again, which reuses "
+            "the evaluations in the journal."
+        ) from error
+    return content

@@ -7,26 +7,33 @@ from typing import Any
 
 import pytest
 
-from lit_transformer.importance.tables import write_scores
+from lit_transformer.errors import UserError
+from lit_transformer.importance.tables import ScoreTable, load_scores
 
+ABOUT: dict[str, Any] = {"weights": "a", "signature": "nrefs:1", "baseline": {"bleu": 30.0}}
 ROWS: list[dict[str, Any]] = [
-    {"component": "e:sa:1", "layer": 1, "drop": 1 / 3, "note": "eins, zwei"},
-    {"component": "d:ff:2", "layer": 2, "drop": -0.25, "note": 'Höhe "6"'},
+    {"component": "d:ff:2", "drop": -0.25, "note": 'Höhe "6"'},
+    {"component": "e:sa:1", "drop": 1 / 3, "note": "eins, zwei"},
 ]
 
 
+def written(folder: Path, *rows: dict[str, Any], section: str = "contribution", **about: Any) -> ScoreTable:
+    table = ScoreTable(folder, {**ABOUT, **about})
+    table.add(section, {"epsilon": 0.5}, rows)
+    table.write()
+    return table
+
+
 def test_both_files_hold_the_same_numbers(tmp_path: Path) -> None:
-    write_scores(tmp_path / "analysis" / "best", ROWS, {"signature": "nrefs:1", "baseline": {"bleu": 30.0}})
     folder = tmp_path / "analysis" / "best"
+    written(folder, *ROWS)
     assert {path.name for path in folder.iterdir()} == {"scores.csv", "scores.json"}
-
     content = json.loads((folder / "scores.json").read_text(encoding="utf-8"))
-    assert content == {"format": 1, "signature": "nrefs:1", "baseline": {"bleu": 30.0}, "components": ROWS}
+    assert content == {"format": 2, **ABOUT, "contribution": {"epsilon": 0.5}, "components": ROWS[::-1]}
     assert "Höhe" in (folder / "scores.json").read_text(encoding="utf-8")
-
     with (folder / "scores.csv").open(encoding="utf-8", newline="") as file:
         read = list(csv.DictReader(file))
-    assert [list(row) for row in read] == [["component", "layer", "drop", "note"]] * 2
+    assert [list(row) for row in read] == [["component", "drop", "note"]] * 2
     assert [row["note"] for row in read] == ["eins, zwei", 'Höhe "6"']
     # Text that reads back as the very same number.
     assert [float(row["drop"]) for row in read] == [1 / 3, -0.25]
@@ -35,15 +42,60 @@ def test_both_files_hold_the_same_numbers(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf")])
 def test_a_number_that_is_not_finite_leaves_no_half_of_a_pair(tmp_path: Path, bad: float) -> None:
-    write_scores(tmp_path, ROWS, {})
+    written(tmp_path, *ROWS)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     with pytest.raises(ValueError, match="JSON"):
-        write_scores(tmp_path, [{**ROWS[0], "drop": bad}], {})
+        written(tmp_path, {**ROWS[0], "drop": bad})
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
-def test_written_anew(tmp_path: Path) -> None:
-    write_scores(tmp_path, ROWS, {})
-    write_scores(tmp_path, ROWS[:1], {})
-    assert len((tmp_path / "scores.csv").read_text().splitlines()) == 2
-    assert len(json.loads((tmp_path / "scores.json").read_text())["components"]) == 1
+def test_the_columns_of_another_scorer_stay(tmp_path: Path) -> None:
+    written(tmp_path, *ROWS)
+    written(tmp_path, {"component": "e:sa:1", "criticality": 0.3}, section="criticality")
+    content = load_scores(tmp_path)
+    assert content["components"] == [{**ROWS[1], "criticality": 0.3}, ROWS[0]]
+    assert {"contribution", "criticality"} <= content.keys()
+    with (tmp_path / "scores.csv").open(encoding="utf-8", newline="") as file:
+        assert [row["criticality"] for row in csv.DictReader(file)] == ["0.3", ""]
+
+
+@pytest.mark.parametrize("about", [{"weights": "b"}, {"signature": "nrefs:2"}])
+def test_those_of_another_model_do_not(tmp_path: Path, about: dict[str, str]) -> None:
+    written(tmp_path, *ROWS)
+    written(tmp_path, {"component": "e:sa:1", "criticality": 0.3}, section="criticality", **about)
+    content = load_scores(tmp_path)
+    assert content["components"] == [{"component": "e:sa:1", "criticality": 0.3}]
+    assert "contribution" not in content
+
+
+def test_correlation_of_two_columns(tmp_path: Path) -> None:
+    rows = [{"component": f"d:sa:{n}", "drop": float(n), "mean_drop": float(-n)} for n in range(1, 4)]
+    table = ScoreTable(tmp_path, ABOUT)
+    table.add("contribution", {}, [*rows, {"component": "d:ff:1", "drop": 9.0}])
+    table.correlate("both", "drop", "mean_drop")
+    table.correlate("nothing", "drop", "criticality")
+    table.write()
+    assert load_scores(tmp_path)["correlations"] == {"both": pytest.approx(-1.0)}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        "{}",
+        '{"components": 3}',
+        '{"components": [{"component": "x:y:1"}]}',
+        '{"components": [{"component": "d:sa:1"}, {"component": "d:sa:1"}]}',
+        '{"components": [{"component": "d:sa:1", "drop": "much"}]}',
+    ],
+)
+def test_a_file_edited_into_nonsense(tmp_path: Path, text: str) -> None:
+    (tmp_path / "scores.json").write_text(text, encoding="utf-8")
+    with pytest.raises(UserError, match="holds no scores that can be read"):
+        ScoreTable(tmp_path, ABOUT)
+
+
+def test_no_scores(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="no scores in"):
+        load_scores(tmp_path)

@@ -1,0 +1,123 @@
+"""Deals whole evaluations out to the processes of a run."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from torch.distributed import DistNetworkError, DistStoreError, Store
+
+from lit_transformer.errors import UserError
+
+POLL_SECONDS = 0.05
+"""How often a process that has nothing to do looks at the store."""
+
+News = Callable[[dict[str, Any]], None]
+
+
+class Dealer:
+    """Runs pieces of work on the one process there is, in their order."""
+
+    rank = 0
+    size = 1
+
+    def deal(self, costs: Sequence[float], work: Callable[[int], None], news: News) -> None:
+        """Run each piece of work once, on whichever process is free.
+
+        Args:
+            costs: What to expect of each piece, in any unit; the most expensive are begun first.
+            work: Does the piece with this number.
+            news: Told what the processes `say`, on the first process only.
+        """
+        self._news = news
+        for number in range(len(costs)):
+            work(number)
+
+    def say(self, news: dict[str, Any]) -> None:
+        """Tell the first process something, as plain types; to be called within `deal`."""
+        self._news(news)
+
+    def gather(self, mine: list[Any]) -> list[Any]:
+        """Return the lists of all processes one after another, the same on each."""
+        return mine
+
+
+class StoreDealer(Dealer):
+    """Deals through the store of the process group, so that a process that is free takes the next piece.
+
+    Waiting processes look at the store now and then: within a collective they would run into its timeout, because an
+    evaluation may take longer than that.
+
+    Args:
+        store: The store that all processes share.
+        rank: Number of this process.
+        size: How many there are.
+        gather: From the list of this process to the lists of all, in the order of their numbers.
+        name: Prefix of the keys of this analysis, the same on all processes and new for each.
+    """
+
+    def __init__(
+        self, store: Store, rank: int, size: int, gather: Callable[[list[Any]], list[list[Any]]], name: str = "analysis"
+    ) -> None:
+        self.rank, self.size = rank, size
+        self._store, self._gather, self._name = store, gather, name
+        self._round = 0
+
+    def deal(self, costs: Sequence[float], work: Callable[[int], None], news: News) -> None:
+        """Run each piece of work once, on whichever process is free, and return when all are done.
+
+        Raises:
+            UserError: The first process is gone.
+        """
+        self._round += 1
+        self._news, self._heard = news, 0
+        order = sorted(range(len(costs)), key=lambda number: (-costs[number], number))
+        with _store_errors():
+            while (place := self._store.add(self._key("next"), 1) - 1) < len(order):
+                work(order[place])
+                self._store.add(self._key("done"), 1)
+                self._listen()
+            while self._store.add(self._key("done"), 0) < len(order):
+                self._listen()
+                time.sleep(POLL_SECONDS)
+            self._listen()
+
+    def say(self, news: dict[str, Any]) -> None:
+        """Tell the first process something; others leave it in the store."""
+        if self.rank == 0:
+            self._news(news)
+        else:
+            with _store_errors():
+                # Under its own number and before the count that announces it.
+                place = self._store.add(self._key("claimed"), 1)
+                self._store.set(self._key(f"said/{place}"), json.dumps(news))
+
+    def gather(self, mine: list[Any]) -> list[Any]:
+        """Return the lists of all processes one after another, the same on each."""
+        return [item for part in self._gather(mine) for item in part]
+
+    def _listen(self) -> None:
+        if self.rank:
+            return
+        claimed = self._store.add(self._key("claimed"), 0)
+        while self._heard < claimed and self._store.check([key := self._key(f"said/{self._heard + 1}")]):
+            self._heard += 1
+            self._news(json.loads(self._store.get(key)))
+            self._store.delete_key(key)
+
+    def _key(self, name: str) -> str:
+        return f"{self._name}/{self._round}/{name}"
+
+
+@contextlib.contextmanager
+def _store_errors() -> Iterator[None]:
+    try:
+        yield
+    except (DistStoreError, DistNetworkError) as error:
+        raise UserError(
+            "the first process of the analysis is gone; what was evaluated is kept: run the same command again and it "
+            f"goes on from there ({str(error).splitlines()[0]})."
+        ) from error
