@@ -2,123 +2,107 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import Any
+from collections.abc import Mapping
+from typing import Literal
 
-import pytorch_lightning as pl
+from typing_extensions import override
 
-from lit_transformer.components import component_ids, kind_of, layer_of, select
-from lit_transformer.importance.evaluator import Evaluation, Evaluator
-from lit_transformer.importance.scores import RELIABLE_BASELINE, contribution_scores
-from lit_transformer.importance.tables import write_scores
+from callbacks.component_scorer import ComponentScorer, expected_cost, log_scores
+from lit_transformer.analysis import Analysis
+from lit_transformer.errors import UserError
+from lit_transformer.importance.contribution import contribution_table
+from lit_transformer.importance.evaluation import Evaluation
+from lit_transformer.importance.evaluator import Chain
+from lit_transformer.importance.intervals import EPSILON
+from lit_transformer.importance.plan import Plan
+from lit_transformer.importance.scores import CAP
+from lit_transformer.importance.tables import ScoreTable
+from lit_transformer.importance.variant import Value, Variant, ablation
 from lit_transformer.module import LitTransformer
-from lit_transformer.progress import EvaluationProgress, print_scores
-from lit_transformer.report.figures import contribution_heat_map
+from lit_transformer.progress import print_contributions
+from lit_transformer.report.figures import heat_map
 from lit_transformer.trainer import Trainer
 
 
-class ContributionScore(pl.Callback):
+class ContributionScore(ComponentScorer):
     """Ablates every component of the trained model by itself and scores it by the BLEU that this costs.
 
-    Writes ``analysis/<checkpoint>/scores.csv``, ``scores.json`` and ``report/contribution.png``; all three into
-    ``analysis/<checkpoint>/selected`` where only some components are scored.
+    Writes its columns of ``analysis/<checkpoint>/scores.csv`` and ``scores.json``, and ``report/contribution.png``; all
+    three into ``analysis/<checkpoint>/selected`` where only some components are scored.
 
     Args:
         components: Which components to score: ids (d:sa:3), ranges (d:sa:1-3), kinds (d:sa), sides (d:*) or all (*).
+        value: What takes the place of a component's output: zero (the paper) or mean, its mean over training tokens.
+        epsilon: BLEU points below which a drop makes no difference, for the labels.
+        least: How many least important components to tell the stability of under resampling.
+
+    Raises:
+        UserError: A setting is out of its range.
     """
 
-    def __init__(self, components: list[str] | None = None) -> None:
-        self.components = components or ["*"]
+    def __init__(
+        self,
+        components: list[str] | None = None,
+        value: Literal["zero", "mean"] = "zero",
+        epsilon: float = EPSILON,
+        least: int = 5,
+    ) -> None:
+        super().__init__(components)
+        if epsilon <= 0:
+            raise UserError(f"ContributionScore's epsilon is {epsilon!r}; give BLEU points above 0, such as 0.5.")
+        if least < 1:
+            raise UserError(f"ContributionScore's least is {least!r}; give a number of components from 1 up.")
+        self.value: Value = value
+        # Columns of mean ablation stand beside those of the paper's.
+        self._prefix = "" if value == "zero" else "mean_"
+        self.epsilon, self.least = epsilon, least
 
-    def check(self, trainer: Trainer, pl_module: LitTransformer) -> None:
-        """Refuse a selector that matches nothing now, not after days of training; called before anything is loaded.
+    @override
+    def plan(self, analysis: Analysis) -> Plan:
+        return Plan([Variant(), *(ablation(component, value=self.value) for component in self.chosen(analysis))])
 
-        Raises:
-            UserError: A selector matches nothing in this model.
-        """
-        layers = pl_module.hparams["encoder_layers"], pl_module.hparams["decoder_layers"]
-        select(trainer.selectors or self.components, component_ids(*layers))
-
-    def on_analyze(self, trainer: Trainer, pl_module: LitTransformer, evaluator: Evaluator) -> None:
+    @override
+    def on_analyze(self, trainer: Trainer, pl_module: LitTransformer, analysis: Analysis) -> None:
         """Evaluate the baseline and each ablation, and write the scores.
 
         Raises:
             UserError: A selector matches nothing in this model.
         """
-        selectors = trainer.selectors or self.components
-        chosen = select(selectors, evaluator.components)
-        with EvaluationProgress(1 + len(chosen), shown=trainer.is_global_zero) as progress:
-            baseline = evaluator.evaluate()
-            progress.advance("baseline", baseline.bleu)
-            ablations: dict[str, Evaluation] = {}
-            for component in chosen:
-                ablations[component] = evaluator.evaluate([component])
-                progress.advance(component, ablations[component].bleu)
-        if trainer.is_global_zero:
-            self._write(trainer, pl_module, selectors, baseline, ablations)
+        evaluator, chosen = analysis.evaluator, self.chosen(analysis)
+        layers = pl_module.network.config.decoder_layers
+        variants = {component: ablation(component, value=self.value) for component in chosen}
+        with self.progress(analysis, 1 + len(chosen)):
+            [baseline] = evaluator.run([Chain.of(Variant())])
+            # A drop that is surely above the cap scores as the cap, whatever it is.
+            asked = {name: analysis.question(variants[name], CAP * baseline.bleu, ("above",)) for name in chosen}
+            made = evaluator.run([Chain.of(asked[name], expected_cost(name, layers)) for name in chosen])
+        ablations = dict(zip(chosen, made, strict=True))
+        if analysis.is_first:
+            self._write(trainer, analysis, baseline, ablations)
 
     def _write(
-        self,
-        trainer: Trainer,
-        pl_module: LitTransformer,
-        selectors: list[str],
-        baseline: Evaluation,
-        ablations: dict[str, Evaluation],
+        self, trainer: Trainer, analysis: Analysis, baseline: Evaluation, ablations: Mapping[str, Evaluation]
     ) -> None:
-        rows = contribution_rows(pl_module, baseline, ablations)
-        checkpoint = trainer.analysed_checkpoint.name if trainer.analysed_checkpoint else "the model"
-        about = {
-            "checkpoint": checkpoint,
-            "selectors": selectors,
-            "baseline": {key: value for key, value in asdict(baseline).items() if key != "ablated"},
-            "reliable": baseline.bleu >= RELIABLE_BASELINE,
-            **pl_module.scoring_settings("validation"),
-        }
-        # Some of the components: their contributions are relative to each other, and never replace those of all.
-        partial = len(rows) < len(pl_module.network.components())
-        folder = trainer.analysis_folder / "selected" if partial else trainer.analysis_folder
-        write_scores(folder, rows, about)
-        picture = (folder if partial else trainer.output_folder / "report") / "contribution.png"
-        contribution_heat_map(
-            {str(row["component"]): float(row["contribution"]) for row in rows},
-            picture,
-            title=f"Contribution among {len(rows)} components" if partial else "Contribution",
-            subtitle=f"{checkpoint}: baseline {baseline.bleu:.2f} BLEU, {baseline.sentences} sentences of validation",
-        )
-        print_scores(rows, about, folder, picture)
-        for logger in trainer.loggers:
-            logger.log_metrics({f"analysis/contribution/{row['component']}": row["contribution"] for row in rows})
+        made = contribution_table(baseline, ablations, self.epsilon, self.least, self._prefix)
+        exact = {name: analysis.evaluator.exact_matches(found) for name, found in ablations.items()}
+        exact = {"baseline": analysis.evaluator.exact_matches(baseline), **exact}
+        section = {**made.about, **({"exact_match": exact} if exact["baseline"] else {})}
+        table = self.table(analysis)
+        table.add(f"{self._prefix}contribution", section, made.rows)
+        table.correlate("drop_and_mean_drop", "drop", "mean_drop")
+        table.correlate(f"{self._prefix}drop_and_loss_rise", f"{self._prefix}drop", f"{self._prefix}loss_rise")
+        table.write()
+        self._show(trainer, analysis, table)
 
-
-def contribution_rows(
-    pl_module: LitTransformer, baseline: Evaluation, ablations: dict[str, Evaluation]
-) -> list[dict[str, Any]]:
-    """Return a row of the table of scores per component, in canonical order.
-
-    Args:
-        pl_module: The model, for the number of parameters.
-        baseline: The evaluation of the whole model.
-        ablations: The evaluation without each component, by id.
-    """
-    results = contribution_scores(baseline.bleu, {component: made.bleu for component, made in ablations.items()})
-    sublayers = pl_module.network.components()
-    return [
-        {
-            "component": component,
-            "kind": kind_of(component),
-            "layer": layer_of(component),
-            "parameters": sum(parameter.numel() for parameter in sublayers[component].function.parameters()),
-            "baseline_bleu": baseline.bleu,
-            "ablated_bleu": made.bleu,
-            "drop": results[component].drop,
-            "relative_drop": results[component].relative_drop,
-            "contribution": results[component].contribution,
-            "rank": results[component].rank,
-            "brevity_penalty": made.brevity_penalty,
-            "length_ratio": made.length_ratio,
-            "non_terminated": made.non_terminated,
-            "sentences": made.sentences,
-            "seconds": round(made.seconds, 3),
-        }
-        for component, made in ablations.items()
-    ]
+    def _show(self, trainer: Trainer, analysis: Analysis, table: ScoreTable) -> None:
+        name, folder = f"{self._prefix}contribution", self.folder(analysis)
+        scores = {str(row["component"]): float(row[name]) for row in table.rows if name in row}
+        picture = self.report_folder(analysis) / f"{name}.png"
+        title = "Contribution" + (" (mean ablation)" if self._prefix else "")
+        if len(scores) < len(analysis.evaluator.components):
+            title += f" among {len(scores)} components"
+        heat_map(scores, picture, title=title, subtitle=self.subtitle(table), score="contribution")
+        print_contributions(table.rows, table.about, self._prefix)
+        for path in (folder / "scores.csv", folder / "scores.json", picture):
+            print(path)
+        log_scores(trainer, name, scores)

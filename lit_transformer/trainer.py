@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import pytorch_lightning as pl
 import yaml
 from pytorch_lightning.accelerators import CPUAccelerator
 from typing_extensions import override
 
+from lit_transformer.analysis import Analysis, AnalysisSettings
 from lit_transformer.checkpoints import AtomicCheckpointIO, find_checkpoint, read_checkpoint, run_folder_of
 from lit_transformer.data.datamodule import TranslationDataModule, tokenizer_of_state
 from lit_transformer.errors import UserError
 from lit_transformer.files import make_folder, write_text
-from lit_transformer.importance.evaluator import Evaluator
+from lit_transformer.importance.plan import Plan
 from lit_transformer.module import LitTransformer
+from lit_transformer.progress import print_plans
 from lit_transformer.translations import read_input, write_lines, write_translations
 
 log = logging.getLogger(__name__)
@@ -27,9 +29,12 @@ log = logging.getLogger(__name__)
 
 @runtime_checkable
 class ScoringCallback(Protocol):
-    """A callback that scores components of a trained model."""
+    """A callback that scores components of a trained model.
 
-    def on_analyze(self, trainer: Trainer, pl_module: LitTransformer, evaluator: Evaluator) -> None:
+    It may have a method ``plan(analysis) -> Plan`` too, for dry runs and the number of early decisions.
+    """
+
+    def on_analyze(self, trainer: Trainer, pl_module: LitTransformer, analysis: Analysis) -> None:
         """Score components; called on every process, with the model on its device."""
         ...
 
@@ -57,10 +62,9 @@ class Trainer(pl.Trainer):
         if isinstance(self.accelerator, CPUAccelerator) and str(kwargs.get("precision")) in ("16", "16-mixed"):
             raise UserError("--trainer.precision 16-mixed needs a GPU; on the CPU give 32 or bf16-mixed.")
         self.strategy.checkpoint_io = AtomicCheckpointIO()
-        self.analysed_checkpoint: Path | None = None
-        self.output_folder = Path(self.default_root_dir)
         self.config: dict[str, Any] | None = None
-        self.selectors: list[str] | None = None
+        self.started_from: Path | None = None
+        self.analysis_settings = AnalysisSettings()
 
     @property
     def run_folder(self) -> Path:
@@ -209,8 +213,15 @@ class Trainer(pl.Trainer):
         ckpt_path: str | None = None,
         output: str | None = None,
         components: str | None = None,
+        limit: int | None = None,
+        record: list[str] | None = None,
+        decoding: Literal["verified", "plain"] = "verified",
+        confidence: float | None = None,
+        dry_run: bool = False,
     ) -> None:
         """Score the components of a trained model with the scoring callbacks.
+
+        What was evaluated before is not evaluated again, so that an analysis that was interrupted goes on where it was.
 
         Args:
             model: The model.
@@ -219,9 +230,16 @@ class Trainer(pl.Trainer):
             output: Folder to write into, in place of the run's own.
             components: Score only these, separated by commas: ids (d:sa:3), ranges (d:sa:1-3), kinds (d:sa), sides
                 (d:*).
+            limit: Score a sample of so many sentences, drawn from the seed; written apart, and marked as such.
+            record: Record loss (teacher-forced, with the accuracy of pieces) and chrf of every variant too.
+            decoding: verified (hypotheses of the unchanged model are verified in parallel; the text is that of plain,
+                near-ties of floating point apart) or plain (every variant by itself).
+            confidence: Stop an evaluation as soon as its answer is this sure, for the analysis as a whole, such as
+                0.999; null decides nothing early.
+            dry_run: Only print what would be evaluated, and how long it may take.
 
         Raises:
-            UserError: There is no checkpoint, no data module or no scoring callback.
+            UserError: There is no checkpoint, no data module or no scoring callback, or a setting is out of range.
         """
         scoring = [callback for callback in self.callbacks if isinstance(callback, ScoringCallback)]
         if not scoring:
@@ -229,46 +247,50 @@ class Trainer(pl.Trainer):
         if ckpt_path is None or datamodule is None:
             raise UserError("analyze needs a data module and a trained model; give --ckpt_path CHECKPOINT.")
         path = find_checkpoint(ckpt_path)
-        if components is not None:
-            self.selectors = [selector.strip() for selector in components.split(",")]
+        self.analysis_settings = AnalysisSettings(
+            None if components is None else tuple(selector.strip() for selector in components.split(",")),
+            limit,
+            tuple(record or ()),
+            decoding,
+            confidence,
+            dry_run,
+        )
         for callback in scoring:
             if (check := getattr(callback, "check", None)) is not None:
                 check(self, model)
         if self.limit_val_batches != 1.0:
-            log.warning("The whole validation split is scored; --data.validation_size N takes its first N pairs.")
+            log.warning("The whole validation split is scored; --limit N scores a sample of N sentences.")
         self._adopt(str(path), datamodule)
         with self._without_batches():
             super().validate(model, None, str(path), False, datamodule, True)
-        self.analysed_checkpoint = path
-        self.output_folder = Path(output) if output is not None else run_folder_of(path)
-        make_folder(self.analysis_folder)
-        if self.config is not None and self.is_global_zero:
-            config = yaml.safe_dump({**self.config, "ckpt_path": str(path)}, sort_keys=False, allow_unicode=True)
-            write_text(self.analysis_folder / "config.yaml", config)
-        device = self.strategy.root_device
         training = model.training
-        model.to(device).eval()
-        evaluator = Evaluator(
-            model.network,
-            [batch.to(device) for batch in datamodule.val_dataloader()],
-            datamodule.tokenizer.decode,
-            model.decoding,
-            model.bleu,
-            lambda counts: self.strategy.reduce(counts.to(device), reduce_op="sum"),
-        )
+        model.to(self.strategy.root_device).eval()
         try:
-            for callback in scoring:
-                callback.on_analyze(self, model, evaluator)
+            self._score(model, Analysis(model, datamodule, path, output, self.analysis_settings), scoring)
         finally:
             model.train(training)
             model.cpu()
         self.strategy.barrier()
 
-    @property
-    def analysis_folder(self) -> Path:
-        """Where the scores of the analysed checkpoint go."""
-        assert self.analysed_checkpoint is not None, "there is no analysis yet"
-        return self.output_folder / "analysis" / self.analysed_checkpoint.stem
+    def _score(self, model: LitTransformer, analysis: Analysis, scoring: Sequence[ScoringCallback]) -> None:
+        if self.analysis_settings.dry_run:
+            if analysis.is_first:
+                evaluator = analysis.evaluator
+                counts = {
+                    name: (len(plan.variants), sum(map(evaluator.known, plan.variants)), plan.at_most)
+                    for name, plan in _plans(scoring, analysis).items()
+                }
+                print_plans(counts, analysis.about(), *evaluator.expected())
+            return
+        make_folder(analysis.folder)
+        if self.config is not None and analysis.is_first:
+            config = {**self.config, "ckpt_path": str(analysis.checkpoint)}
+            write_text(analysis.folder / "config.yaml", yaml.safe_dump(config, sort_keys=False, allow_unicode=True))
+        if self.analysis_settings.confidence is not None:
+            plans = _plans(scoring, analysis).values()
+            analysis.decisions = sum(len(plan.variants) + plan.at_most for plan in plans)
+        for callback in scoring:
+            callback.on_analyze(self, model, analysis)
 
     def _adopt(self, ckpt_path: str | None, datamodule: TranslationDataModule | None) -> str | None:
         """Resolve a checkpoint and hand its tokenizer to the data module, before that trains one of its own."""
@@ -297,6 +319,7 @@ class Trainer(pl.Trainer):
                 f"--start_from {str(path)!r} has another structure than this model ({error}); "
                 "leave the --model options for the structure out."
             ) from error
+        self.started_from, model.initial_weights = path, None
         log.info("Starting from the weights of %s.", path)
 
     @contextmanager
@@ -320,6 +343,11 @@ class Trainer(pl.Trainer):
         scores = {name: round(float(value), 6) for name, value in self.callback_metrics.items()}
         write_text(folder / "scores.json", json.dumps({"scores": scores, **about}, indent=2, ensure_ascii=False) + "\n")
         log.info("Translations and scores are in %s.", folder)
+
+
+def _plans(scoring: Sequence[ScoringCallback], analysis: Analysis) -> dict[str, Plan]:
+    """Return the plans of the callbacks that have one, by name."""
+    return {type(callback).__name__: callback.plan(analysis) for callback in scoring if hasattr(callback, "plan")}
 
 
 def logging_interval(trainer: pl.Trainer) -> int:

@@ -22,9 +22,10 @@ FLOORS = (
     {"files", "components"},
     {"bleu", "data", "checkpoints", "checkpoint_settings", "metrics_log", "progress", "recipe", "run_folder"},
     {"model", "loggers", "translations"},
-    {"surgery", "decoding"},
+    {"surgery", "decoding", "initial_weights"},
     {"importance", "module"},
-    {"report", "trainer"},
+    {"analysis", "report"},
+    {"trainer"},
     {"callbacks", "cli"},
     {"__main__"},
 )

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import functools
 import os
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,7 +9,13 @@ from rich.console import Console
 
 from lit_transformer import progress as progress_module
 from lit_transformer.components import component_ids
-from lit_transformer.progress import EvaluationProgress, print_scores
+from lit_transformer.progress import (
+    EvaluationProgress,
+    print_contributions,
+    print_criticalities,
+    print_group_ablation,
+    print_plans,
+)
 
 SIGNATURE = "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0"
 TERMINAL = functools.partial(Console, force_terminal=True)
@@ -25,6 +30,9 @@ def rows() -> list[dict[str, Any]]:
             "parameters": 1_050_624,
             "ablated_bleu": 36.5 - place,
             "drop": place - 0.25,
+            "drop_lower": place - 1.25,
+            "drop_upper": place + 0.5,
+            "label": "negligible" if place else "undecided",
             "contribution": place / 29,
         }
         for place, component in enumerate(component_ids(6, 6))
@@ -45,53 +53,99 @@ def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class TestTable:
-    def shown(self, capsys: pytest.CaptureFixture[str], folder: Path, **changes: Any) -> list[str]:
-        print_scores(rows(), about(**changes), folder / "analysis" / "best", folder / "report" / "contribution.png")
+    def shown(self, capsys: pytest.CaptureFixture[str], **changes: Any) -> list[str]:
+        print_contributions(rows(), about(**changes))
         out, err = capsys.readouterr()
         assert err == ""
         return out.splitlines()
 
-    def test_it_fits_80_columns_and_every_id_is_there(self, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-        lines = self.shown(capsys, tmp_path)
-        paths = [line for line in lines if line.startswith(str(tmp_path))]
-        assert max(len(line) for line in lines if line not in paths) <= 80
+    def test_it_fits_80_columns_and_every_id_is_there(self, capsys: pytest.CaptureFixture[str]) -> None:
+        lines = self.shown(capsys)
+        assert max(map(len, lines)) <= 80
         # Letter by letter: ":sa:" is an emoji to rich.
         for component in component_ids(6, 6):
             assert sum(f" {component} " in line for line in lines) == 1, component
         assert all(ord(character) < 0x3000 for line in lines for character in line)
 
-    def test_the_most_important_comes_first(self, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-        lines = self.shown(capsys, tmp_path)
+    def test_the_most_important_comes_first(self, capsys: pytest.CaptureFixture[str]) -> None:
+        lines = self.shown(capsys)
         order = [name for line in lines for name in component_ids(6, 6) if f" {name} " in line]
         assert order == component_ids(6, 6)[::-1]
         first = next(line for line in lines if " d:ff:6 " in line)
         assert [cell.strip(" │") for cell in first.split("│") if cell.strip()] == [
             "1",
             "d:ff:6",
-            "1,050,624",
             "7.50",
             "+28.75",
+            "+27.8 to +29.5",
+            "negligible",
             "1.00",
         ]
         assert "-0.25" in next(line for line in lines if " e:sa:1 " in line)
 
-    def test_what_the_numbers_rest_on(self, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-        lines = self.shown(capsys, tmp_path)
+    def test_what_the_numbers_rest_on(self, capsys: pytest.CaptureFixture[str]) -> None:
+        lines = self.shown(capsys)
         assert any(SIGNATURE in line for line in lines)
         assert "Baseline 36.25 BLEU on 1014 sentences of validation." in " ".join(lines)
         assert not any("unreliable" in line for line in lines)
-        assert lines[-3:] == [
-            str(tmp_path / name)
-            for name in ("analysis/best/scores.csv", "analysis/best/scores.json", "report/contribution.png")
-        ]
 
-    def test_a_low_baseline_is_told(self, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-        text = " ".join(" ".join(self.shown(capsys, tmp_path, reliable=False)).split())
+    def test_a_low_baseline_is_told(self, capsys: pytest.CaptureFixture[str]) -> None:
+        text = " ".join(" ".join(self.shown(capsys, reliable=False)).split())
         assert "makes the scores unreliable (reliable: false in scores.json)" in text
 
-    def test_a_long_path_is_not_broken(self, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-        folder = tmp_path / ("long" * 40)
-        assert str(folder / "report" / "contribution.png") in self.shown(capsys, folder)
+    def test_that_of_mean_ablation_has_its_own_columns(self, capsys: pytest.CaptureFixture[str]) -> None:
+        [*others, last] = rows()
+        mean = {f"mean_{name}": value for name, value in last.items() if name not in ("component", "parameters")}
+        print_contributions([*others, {**mean, "component": last["component"]}], about(), "mean_")
+        out = capsys.readouterr().out
+        assert "mean ablation" in out
+        assert " d:ff:6 " in out
+        assert " e:sa:1 " not in out
+
+
+class TestOtherTables:
+    def test_criticality(self, capsys: pytest.CaptureFixture[str]) -> None:
+        row = {"criticality_drop": 0.25, "relative_distance": 0.05, "cosine": 0.99, "moved_little": True}
+        scored: list[dict[str, Any]] = [
+            {**row, "component": "d:sa:1", "criticality": 0.0, "criticality_rank": 2},
+            {**row, "component": "d:ea:1", "criticality": 0.9, "criticality_rank": 1, "moved_little": False},
+            {"component": "e:sa:1"},
+        ]
+        print_criticalities(scored, about(), 0.5)
+        lines = capsys.readouterr().out.splitlines()
+        assert max(map(len, lines)) <= 80
+        found = [line for line in lines if ":1 " in line]
+        assert [cell.strip() for cell in found[0].split("│")[1:4]] == ["1", "d:ea:1", "0.9"]
+        assert "moved little" in found[1]
+        assert "below 0.50 BLEU" in " ".join(lines)
+        assert len(found) == 2
+
+    def test_group_ablation(self, capsys: pytest.CaptureFixture[str]) -> None:
+        row = {"order": "greedy", "validation_bleu": "36.25", "test_bleu": 35.5}
+        steps = [
+            {**row, "step": 0, "component": "", "parameters_removed": "0"},
+            {**row, "step": 1, "component": "d:sa:3", "parameters_removed": 1050624, "test_bleu": 35.125},
+        ]
+        print_group_ablation(steps, about())
+        lines = capsys.readouterr().out.splitlines()
+        assert max(map(len, lines)) <= 80
+        assert [cell.strip() for cell in lines[-3].split("│")[1:-1]] == [
+            "greedy",
+            "1",
+            "d:sa:3",
+            "-1,050,624",
+            "36.25",
+            "35.12",
+        ]
+        assert "nothing" in lines[-4]
+
+    def test_a_plan(self, capsys: pytest.CaptureFixture[str]) -> None:
+        print_plans({"ContributionScore": (31, 1, 0), "CriticalityScore": (31, 1, 270)}, about(), 6.0, 3 << 20)
+        text = " ".join(capsys.readouterr().out.split())
+        assert "ContributionScore │ 31 │ 1 │ 0" in text
+        # 30 + 30 + 270 evaluations of 6 seconds.
+        assert "at most 33.0 minutes" in text
+        assert "about 3 MiB" in text
 
 
 class TestProgress:
@@ -99,7 +153,7 @@ class TestProgress:
         with EvaluationProgress(3) as progress:
             progress.advance("baseline", 36.253)
             progress.advance("d:sa:5", 0.5)
-        assert capsys.readouterr() == ("", "  1/3  baseline  36.25 BLEU\n  2/3  d:sa:5     0.50 BLEU\n")
+        assert capsys.readouterr() == ("", "  1/3  baseline         36.25 BLEU\n  2/3  d:sa:5            0.50 BLEU\n")
 
     def test_other_processes_are_silent(
         self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -117,7 +171,7 @@ class TestProgress:
             progress.advance("d:sa:5", 0.5)
         out, err = capsys.readouterr()
         assert out == ""
-        assert "d:sa:5     0.50 BLEU" in err
+        assert "d:sa:5            0.50 BLEU" in err
         assert "2/3" in err
         assert "left" in err
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,7 +24,7 @@ _PALE = "#404040"
 _KEY = "E encoder, D decoder; SA self-attention, EA attention to the encoder, FF feed-forward"
 
 
-def contribution_heat_map(scores: Mapping[str, float], path: Path, *, title: str, subtitle: str = "") -> None:
+def heat_map(scores: Mapping[str, float], path: Path, *, title: str, subtitle: str = "", score: str = "score") -> None:
     """Draw the heat map of Wang & Tu 2020, figure 3: a cell per component, darker for a higher score.
 
     Rows are layers, the highest on top; columns are the kinds ``e:sa, e:ff, d:sa, d:ea, d:ff``. The colours always
@@ -31,43 +32,61 @@ def contribution_heat_map(scores: Mapping[str, float], path: Path, *, title: str
     grey too. Components without a score (pruned, or of a layer that only the other side has) are hatched.
 
     Args:
-        scores: Contribution from 0 to 1, by component id.
+        scores: Contribution or criticality from 0 to 1, by component id.
         path: The picture to write, PNG or SVG by its suffix.
         title: What is shown.
         subtitle: Where the numbers come from, such as model, scoring set and baseline.
+        score: What the numbers are, in a word.
 
     Raises:
         ValueError: There are no scores, one is not from 0 to 1, or the suffix is of neither format.
         UserError: The file can't be written.
     """
-    _check(scores, path)
+    _check(scores)
+    layers = max(layer_of(component) for component in scores)
+    with drawing(path, (6.4, 1.9 + 0.42 * max(layers, 3)), title) as figure:
+        _draw(figure, scores, layers, score)
+        figure.axes[0].set_title(textwrap.fill(subtitle, 80), fontsize=9, color=_PALE)
+
+
+@contextlib.contextmanager
+def drawing(path: Path, size: tuple[float, float], title: str) -> Iterator[Figure]:
+    """Yield a figure to draw on, and write it; the same drawing gives the same bytes.
+
+    Args:
+        path: The picture to write, PNG or SVG by its suffix.
+        size: Width and height in inches.
+        title: What is shown.
+
+    Raises:
+        ValueError: The suffix is of neither format.
+        UserError: The file can't be written.
+    """
+    if path.suffix not in FORMATS:
+        raise ValueError(f"cannot draw {path.name!r}; the name has to end in {' or '.join(FORMATS)}")
     # matplotlib takes a second to import, which `--help` should not wait for. Without pyplot there is no global state.
     import matplotlib
     from matplotlib.figure import Figure
 
-    layers = max(layer_of(component) for component in scores)
-    figure = Figure(figsize=(6.4, 1.9 + 0.42 * max(layers, 3)), layout="constrained")
-    # A fixed salt and no date: the same scores give the same bytes.
+    figure = Figure(figsize=size, layout="constrained")
+    # A fixed salt and no date.
     with matplotlib.rc_context({"svg.hashsalt": "lit-transformer", "svg.fonttype": "none"}):
-        _draw(figure, scores, layers)
+        yield figure
         figure.suptitle(textwrap.fill(title, 60), fontsize=12, fontweight="bold")
-        figure.axes[0].set_title(textwrap.fill(subtitle, 80), fontsize=9, color=_PALE)
         with files.replacing(path) as temporary:
             metadata = {"Date": None} if path.suffix == ".svg" else None
             figure.savefig(temporary, format=path.suffix[1:], dpi=DPI, metadata=metadata)
 
 
-def _check(scores: Mapping[str, float], path: Path) -> None:
-    if path.suffix not in FORMATS:
-        raise ValueError(f"cannot draw {path.name!r}; the name has to end in {' or '.join(FORMATS)}")
+def _check(scores: Mapping[str, float]) -> None:
     if not scores:
         raise ValueError("no scores to draw")
     for component in sorted(scores, key=canonical_key):
         if not 0 <= scores[component] <= 1:
-            raise ValueError(f"score of {component} is {scores[component]!r}; a contribution lies from 0 to 1")
+            raise ValueError(f"score of {component} is {scores[component]!r}; it lies from 0 to 1")
 
 
-def _draw(figure: Figure, scores: Mapping[str, float], layers: int) -> None:
+def _draw(figure: Figure, scores: Mapping[str, float], layers: int, score_name: str) -> None:
     import numpy as np
     from matplotlib import colormaps
 
@@ -90,7 +109,7 @@ def _draw(figure: Figure, scores: Mapping[str, float], layers: int) -> None:
     for spine in axes.spines.values():
         spine.set_visible(False)
     bar = figure.colorbar(mesh, ax=axes, ticks=[0, 0.25, 0.5, 0.75, 1], aspect=max(12, 3.4 * layers))
-    bar.set_label("contribution (1: most important)", fontsize=9)
+    bar.set_label(f"{score_name} (1: most important)", fontsize=9)
     key = f"{_KEY}; n/a: not scored, or not in the model" if np.isnan(values).any() else _KEY
     figure.supxlabel(key, fontsize=7, color=_PALE)
 

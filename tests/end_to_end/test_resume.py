@@ -276,7 +276,7 @@ def test_a_torn_last_line_of_the_metrics_is_ended(text: Path, tmp_path: Path, wh
 
 def test_an_interrupted_analysis_after_training_is_made_by_resuming(text: Path, tmp_path: Path, whole: Path) -> None:
     scoring = "--trainer.callbacks+=callbacks.ContributionScore"
-    failing = mock.patch("callbacks.contribution.write_scores", side_effect=CrashError)
+    failing = mock.patch("callbacks.contribution.contribution_table", side_effect=CrashError)
     with failing, pytest.raises(CrashError):
         run(tiny_fit(text, *MORE, scoring, **FIT), tmp_path)
     folder = resume(tmp_path)

@@ -11,7 +11,7 @@ import pytest
 from matplotlib import colormaps, image
 
 from lit_transformer.components import component_ids
-from lit_transformer.report.figures import _ink_on, contribution_heat_map
+from lit_transformer.report.figures import _ink_on, heat_map
 
 SIX_LAYERS = {name: place / 29 for place, name in enumerate(component_ids(6, 6))}
 
@@ -43,7 +43,7 @@ def cells(path: Path) -> dict[str, str]:
 
 
 def draw(scores: dict[str, float], path: Path) -> Path:
-    contribution_heat_map(scores, path, title="Contribution", subtitle="baseline 27.50 BLEU")
+    heat_map(scores, path, title="Contribution", subtitle="baseline 27.50 BLEU", score="contribution")
     return path
 
 

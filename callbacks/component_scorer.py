@@ -1,0 +1,121 @@
+"""What the callbacks that score components have in common."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytorch_lightning as pl
+
+from lit_transformer.analysis import Analysis
+from lit_transformer.components import ENCODER_KINDS, component_ids, kind_of, layer_of, select
+from lit_transformer.importance.evaluator import Observer
+from lit_transformer.importance.plan import Plan
+from lit_transformer.importance.scores import RELIABLE_BASELINE
+from lit_transformer.importance.tables import ScoreTable
+from lit_transformer.module import LitTransformer
+from lit_transformer.progress import EvaluationProgress
+from lit_transformer.surgery import component_parameters
+from lit_transformer.trainer import Trainer
+
+
+class ComponentScorer(pl.Callback):
+    """A scoring callback over selected components.
+
+    Args:
+        components: Which components to score: ids (d:sa:3), ranges (d:sa:1-3), kinds (d:sa), sides (d:*) or all (*).
+    """
+
+    def __init__(self, components: list[str] | None = None) -> None:
+        self.components = components or ["*"]
+
+    def check(self, trainer: Trainer, pl_module: LitTransformer) -> None:
+        """Refuse a selector that matches nothing now, not after days of training; called before anything is loaded.
+
+        Raises:
+            UserError: A selector matches nothing in this model.
+        """
+        layers = pl_module.hparams["encoder_layers"], pl_module.hparams["decoder_layers"]
+        select(trainer.analysis_settings.components or self.components, component_ids(*layers))
+
+    def plan(self, analysis: Analysis) -> Plan:
+        """Return what `on_analyze` will evaluate."""
+        raise NotImplementedError
+
+    def on_analyze(self, trainer: Trainer, pl_module: LitTransformer, analysis: Analysis) -> None:
+        """Score the components; called on every process, with the model on its device."""
+        raise NotImplementedError
+
+    def selectors(self, analysis: Analysis) -> list[str]:
+        """The selectors that hold."""
+        return list(analysis.settings.components or self.components)
+
+    def chosen(self, analysis: Analysis) -> list[str]:
+        """Return the components to score, in canonical order.
+
+        Raises:
+            UserError: A selector matches nothing in this model.
+        """
+        return select(self.selectors(analysis), analysis.evaluator.components)
+
+    def folder(self, analysis: Analysis) -> Path:
+        """Where the scores go: those of some components never replace those of all."""
+        partial = len(self.chosen(analysis)) < len(analysis.evaluator.components)
+        return analysis.folder / "selected" if partial else analysis.folder
+
+    def report_folder(self, analysis: Analysis) -> Path:
+        """Where the pictures go."""
+        return analysis.report_folder if self.folder(analysis) == analysis.folder else self.folder(analysis)
+
+    @contextlib.contextmanager
+    def progress(self, analysis: Analysis, total: int) -> Iterator[Observer]:
+        """Show each evaluation on validation as it is made, and the time left; yields what shows those of others."""
+        with (
+            EvaluationProgress(total, shown=analysis.is_first) as shown,
+            analysis.evaluator.observed(shown.advance),
+        ):
+            yield shown.advance
+
+    def table(self, analysis: Analysis) -> ScoreTable:
+        """Return the table of scores, with the columns that stand for every scorer."""
+        baseline = analysis.evaluator.evaluate()
+        about = {
+            "selectors": self.selectors(analysis),
+            "baseline": {**baseline.measures, "sentences": baseline.sentences},
+            "reliable": baseline.bleu >= RELIABLE_BASELINE,
+            **analysis.about(),
+        }
+        table = ScoreTable(self.folder(analysis), about)
+        network = analysis.module.network
+        rows = [
+            {
+                "component": component,
+                "kind": kind_of(component),
+                "layer": layer_of(component),
+                "parameters": sum(p.numel() for p in component_parameters(network, component).values()),
+            }
+            for component in self.chosen(analysis)
+        ]
+        table.add_rows(rows)
+        return table
+
+    def subtitle(self, table: ScoreTable) -> str:
+        """Return what the scores rest on, for a picture."""
+        baseline, scoring_set = table.about["baseline"], table.about["scoring_set"]
+        sample = f" (a sample of {scoring_set['sample_of']})" if "sample_of" in scoring_set else ""
+        sentences = f"{scoring_set['sentences']} sentences of {scoring_set['split']}{sample}"
+        return f"{table.about['checkpoint']}: baseline {baseline['bleu']:.2f} BLEU, {sentences}"
+
+
+def log_scores(trainer: Trainer, name: str, values: Mapping[str, float]) -> None:
+    """Hand scores to the loggers, as ``analysis/<name>/<component>``."""
+    for logger in trainer.loggers:
+        logger.log_metrics({f"analysis/{name}/{component}": value for component, value in values.items()})
+
+
+def expected_cost(component: str, decoder_layers: int) -> float:
+    """Return how dear the evaluation of a change is: in the encoder it spares nothing, late in the decoder the most."""
+    if kind_of(component) in ENCODER_KINDS:
+        return 2.0
+    return 2.0 - layer_of(component) / (decoder_layers + 1)

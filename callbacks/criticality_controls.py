@@ -1,0 +1,81 @@
+"""What criticality was derived from, as controls: the module criticality of Chatterji et al. and re-randomisation."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from typing import Any
+
+from lit_transformer.analysis import Analysis
+from lit_transformer.importance.evaluation import Evaluation
+from lit_transformer.importance.evaluator import Chain, Evaluator
+from lit_transformer.importance.module_criticality import ModuleCriticality, module_criticality
+from lit_transformer.importance.variant import Variant
+from lit_transformer.surgery import component_parameters
+
+
+def rerandomized_rows(
+    evaluator: Evaluator, baseline: Evaluation, components: Sequence[str], draws: int
+) -> list[dict[str, Any]]:
+    """Put fresh initial weights into each component, by itself (Zhang et al. 2019, method.md 2.1).
+
+    Args:
+        evaluator: Evaluates the variants.
+        baseline: The evaluation of the trained model.
+        components: Ids.
+        draws: How many fresh initial weights to try of each.
+
+    Returns:
+        Per component, mean and standard deviation of the drop in BLEU points over the draws.
+    """
+    variants = {
+        component: [Variant(interpolated=component, alpha=0.0, draw=draw) for draw in range(draws)]
+        for component in components
+    }
+    evaluator.run([Chain.of(variant) for made in variants.values() for variant in made])
+    rows = []
+    for component, made in variants.items():
+        drops = [evaluator.evaluate(variant).drop_from(baseline) for variant in made]
+        spread = statistics.stdev(drops) if draws > 1 else 0.0
+        rows.append(
+            {"component": component, "rerandomized_drop": statistics.fmean(drops), "rerandomized_drop_sd": spread}
+        )
+    return rows
+
+
+def module_criticality_rows(
+    analysis: Analysis, components: Sequence[str], include_norm: bool, samples: int
+) -> list[dict[str, Any]]:
+    """Score components by Chatterji et al. 2020 (method.md 2.2), on the loss of a fixed sample of the training split.
+
+    Args:
+        analysis: The analysis.
+        components: Ids.
+        include_norm: Move the component's LayerNorm too.
+        samples: Draws of the noise at each point of the grid.
+
+    Returns:
+        Per component: the module criticality, and at which alpha and sigma it was found; empty where there is no such
+        point.
+    """
+    network, batches = analysis.module.network, analysis.training_batches
+    initial = analysis.initial_weights
+
+    def score(component: str) -> ModuleCriticality:
+        return module_criticality(network, component, initial, batches, samples, include_norm)
+
+    work = [lambda component=component: score(component) for component in components]
+    found = analysis.evaluator.share(work, [f"{component} (loss)" for component in components])
+    sizes = {c: sum(p.numel() for p in component_parameters(network, c, include_norm).values()) for c in components}
+    return [
+        {
+            "component": component,
+            "module_criticality": result.criticality,
+            "module_criticality_alpha": result.alpha,
+            "module_criticality_sigma": result.sigma,
+            "module_criticality_per_parameter": None
+            if result.criticality is None
+            else result.criticality / sizes[component],
+        }
+        for component, result in zip(components, found, strict=True)
+    ]

@@ -1,0 +1,274 @@
+"""Group ablation: BLEU as components are removed one after another, without retraining (Wang & Tu 2020, figure 9)."""
+
+from __future__ import annotations
+
+import csv
+import logging
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from typing_extensions import override
+
+from callbacks.component_scorer import ComponentScorer, expected_cost
+from lit_transformer.analysis import Analysis
+from lit_transformer.components import canonical_key, component_ids, kind_of, select
+from lit_transformer.errors import UserError
+from lit_transformer.files import write_text
+from lit_transformer.importance.evaluation import Evaluation
+from lit_transformer.importance.evaluator import Asked, Chain, Evaluator, Observer
+from lit_transformer.importance.plan import Plan
+from lit_transformer.importance.ranking import random_order
+from lit_transformer.importance.tables import load_scores, table_text
+from lit_transformer.importance.variant import Variant, ablation
+from lit_transformer.module import LitTransformer
+from lit_transformer.progress import print_group_ablation
+from lit_transformer.report.curves import group_ablation_curve
+from lit_transformer.surgery import component_parameters
+from lit_transformer.trainer import Trainer
+
+log = logging.getLogger(__name__)
+
+CURVES = "group_ablation.csv"
+DEFAULT_K = 10
+
+Order = Literal["greedy", "contribution", "criticality", "random"]
+
+
+class GroupAblation(ComponentScorer):
+    """Removes components of the trained model one after another, until k are gone or too much BLEU is lost.
+
+    The order is chosen on validation. The curve is drawn on validation and, because the best of many noisy values looks
+    better than it is, on test too. Writes ``analysis/<checkpoint>/group_ablation.csv`` (the rows of other orders of the
+    same model stay) and ``report/group_ablation.png``.
+
+    Args:
+        components: Which components may go: ids (d:sa:3), ranges (d:sa:1-3), kinds (d:sa), sides (d:*) or all (*).
+        k: How many to remove; 10, or all of fewer, when not given.
+        max_loss: Stop as soon as more BLEU points than this are lost on validation; null for never.
+        order: greedy (each time the one whose removal costs least, given those that are gone), contribution or
+            criticality (the lowest scores first, from this checkpoint's scores.json), or random.
+        seeds: Seeds of the random orders; their mean and spread are shown.
+        matched: Random orders take the n-th component from the same kind as the n-th of the greedy order, which must
+            have been found before.
+        test: Draw the curve on the test split too.
+
+    Raises:
+        UserError: A setting is out of its range.
+    """
+
+    def __init__(
+        self,
+        components: list[str] | None = None,
+        k: int | None = None,
+        max_loss: float | None = None,
+        order: Order = "greedy",
+        seeds: list[int] | None = None,
+        matched: bool = False,
+        test: bool = True,
+    ) -> None:
+        super().__init__(components)
+        if k is not None and k < 1:
+            raise UserError(f"GroupAblation's k is {k!r}; give a number of components from 1 up.")
+        if max_loss is not None and max_loss <= 0:
+            raise UserError(f"GroupAblation's max_loss is {max_loss!r}; give BLEU points above 0, or null.")
+        self.k, self.max_loss, self.order, self.matched, self.test = k, max_loss, order, matched, test
+        self.seeds = [1, 2, 3] if seeds is None else seeds
+
+    @override
+    def check(self, trainer: Trainer, pl_module: LitTransformer) -> None:
+        """Refuse what can't be removed now, not after days of training.
+
+        Raises:
+            UserError: A selector matches nothing, or there are fewer than k components.
+        """
+        super().check(trainer, pl_module)
+        layers = pl_module.hparams["encoder_layers"], pl_module.hparams["decoder_layers"]
+        chosen = select(trainer.analysis_settings.components or self.components, component_ids(*layers))
+        self._count(chosen)
+
+    @override
+    def plan(self, analysis: Analysis) -> Plan:
+        chosen = self.chosen(analysis)
+        k = self._count(chosen)
+        test = k + 1 if self.test else 0
+        if self.order == "greedy":
+            first = [ablation(component) for component in chosen]
+            return Plan([Variant(), *first], sum(len(chosen) - gone for gone in range(1, k)) + test)
+        orders = len(self.seeds) if self.order == "random" else 1
+        return Plan([Variant()], orders * (k + test))
+
+    @override
+    def on_analyze(self, trainer: Trainer, pl_module: LitTransformer, analysis: Analysis) -> None:
+        """Choose the orders, draw their curves, and write them.
+
+        Raises:
+            UserError: A selector matches nothing, there are fewer than k components, or the scores that the order is
+                made from are missing.
+        """
+        chosen, plan = self.chosen(analysis), self.plan(analysis)
+        with self.progress(analysis, len(plan.variants) + plan.at_most) as shown:
+            analysis.evaluator.run([Chain.of(Variant())])
+            rows = self._curves(analysis, self._orders(analysis, chosen), shown)
+        if analysis.is_first:
+            self._write(trainer, analysis, rows)
+
+    def _count(self, chosen: Sequence[str]) -> int:
+        """Return how many to remove of these components.
+
+        Raises:
+            UserError: There are not so many.
+        """
+        if self.k is not None and self.k > len(chosen):
+            raise UserError(
+                f"GroupAblation's k is {self.k}, but its selectors leave {len(chosen)} components "
+                f"({', '.join(chosen)}); choose k up to that, or more components."
+            )
+        return min(DEFAULT_K, len(chosen)) if self.k is None else self.k
+
+    def _orders(self, analysis: Analysis, chosen: list[str]) -> dict[str, list[str]]:
+        """Return the components of each order, by its name."""
+        if self.order == "greedy":
+            return {"greedy": self._greedy(analysis, chosen)}
+        if self.order == "random":
+            k = self._count(chosen)
+            kinds = [kind_of(name) for name in self._known_greedy(analysis, k)] if self.matched else None
+            name = "matched" if self.matched else "random"
+            return {f"{name}-{seed}": random_order(chosen, k, seed, kinds) for seed in self.seeds}
+        rows = {row["component"]: row for row in load_scores(analysis.folder)["components"]}
+        missing = [name for name in chosen if self.order not in rows.get(name, {})]
+        if missing:
+            raise UserError(
+                f"GroupAblation's order is {self.order!r}, but {', '.join(missing)} have no such score in "
+                f"{str(analysis.folder)!r}; run {self.order.capitalize()}Score first, in the same analysis or before."
+            )
+        score = {name: (rows[name][self.order], rows[name].get("drop", 0.0)) for name in chosen}
+        return {self.order: sorted(chosen, key=lambda name: (*score[name], canonical_key(name)))[: self._count(chosen)]}
+
+    def _greedy(self, analysis: Analysis, chosen: list[str]) -> list[str]:
+        evaluator, baseline = analysis.evaluator, analysis.evaluator.evaluate()
+        layers = analysis.module.network.config.decoder_layers
+        gone: list[str] = []
+        rivals = sorted(
+            (name for name in chosen if evaluator.known(ablation(name))),
+            key=lambda name: -evaluator.evaluate(ablation(name)).bleu,
+        )
+        while len(gone) < self._count(chosen):
+            left = {name: ablation(*gone, name, draft=gone) for name in chosen if name not in gone}
+            found: dict[str, Evaluation] = {}
+            asked: dict[str, Asked] = dict(left)
+            if rivals:
+                # The one that came next before is evaluated exactly; who is surely dearer than it is out of the race.
+                rival = left[rivals[0]]
+                [found[rivals[0]]] = evaluator.run([Chain.of(rival)])
+                asked = {name: analysis.question(variant, 0.0, ("above",), rival) for name, variant in left.items()}
+            others = [name for name in left if name not in found]
+            chains = [Chain.of(asked[name], expected_cost(name, layers)) for name in others]
+            found |= dict(zip(others, evaluator.run(chains), strict=True))
+            # The first of equal ones in canonical order, which is that of `chosen`.
+            ranked = sorted(left, key=lambda name: (found[name].early, -found[name].bleu))
+            gone.append(ranked[0])
+            rivals = ranked[1:]
+            if self._is_too_much(found[ranked[0]].drop_from(baseline)):
+                break
+        return gone
+
+    def _known_greedy(self, analysis: Analysis, k: int) -> list[str]:
+        found = greedy_components(read_curves(self.folder(analysis)))
+        if len(found) < k:
+            raise UserError(
+                f"matched random orders need a greedy order of {k} components in "
+                f"{str(self.folder(analysis) / CURVES)!r}; run GroupAblation with order greedy first."
+            )
+        return found
+
+    def _is_too_much(self, drop: float) -> bool:
+        return self.max_loss is not None and drop > self.max_loss
+
+    def _curves(self, analysis: Analysis, orders: dict[str, list[str]], shown: Observer) -> list[dict[str, Any]]:
+        """Evaluate each order on validation and test, and return a row per step."""
+        rows = self._curve(analysis, orders, analysis.evaluator, "validation")
+        rows = [row for row in rows if not row["beyond"]]
+        if (evaluator := self._test_evaluator(analysis)) is not None:
+            kept = {name: order[: sum(row["order"] == name for row in rows) - 1] for name, order in orders.items()}
+            with evaluator.observed(shown):
+                on_test = self._curve(analysis, kept, evaluator, "test")
+            rows = [{**row, **tested} for row, tested in zip(rows, on_test, strict=True)]
+        for row in rows:
+            del row["beyond"]
+        return rows
+
+    def _curve(
+        self, analysis: Analysis, orders: dict[str, list[str]], evaluator: Evaluator, split: str
+    ) -> list[dict[str, Any]]:
+        steps = {name: [self._step(order, n, split) for n in range(len(order) + 1)] for name, order in orders.items()}
+        new = [variant for variants in steps.values() for variant in variants if not evaluator.known(variant)]
+        evaluator.run([Chain.of(variant) for variant in new])
+        network, rows = analysis.module.network, []
+        for name, variants in steps.items():
+            found = [evaluator.evaluate(variant) for variant in variants]
+            gone = ["", *orders[name]]
+            sizes = [sum(p.numel() for p in component_parameters(network, c).values()) if c else 0 for c in gone]
+            drops = [evaluation.drop_from(found[0]) for evaluation in found]
+            for step, evaluation in enumerate(found):
+                rows.append(
+                    {
+                        "order": name,
+                        "step": step,
+                        "component": gone[step],
+                        "parameters_removed": sum(sizes[: step + 1]),
+                        f"{split}_bleu": evaluation.bleu,
+                        f"{split}_drop": drops[step],
+                        "beyond": any(self._is_too_much(drop) for drop in drops[:step]),
+                    }
+                )
+        return rows
+
+    def _step(self, order: Sequence[str], step: int, split: str) -> Variant:
+        """Return the variant after a step; a greedy one as it was evaluated when the order was chosen."""
+        gone = order[:step]
+        if self.order == "greedy" and split == "validation" and step:
+            return ablation(*gone, draft=order[: step - 1])
+        # A draft that is used once costs more than it spares.
+        return ablation(*gone, plain=True) if step > 1 else ablation(*gone)
+
+    def _test_evaluator(self, analysis: Analysis) -> Evaluator | None:
+        if not self.test:
+            return None
+        try:
+            return analysis.evaluator_of("test")
+        except UserError as error:
+            log.warning("There is no curve on test: %s", error)
+            return None
+
+    def _write(self, trainer: Trainer, analysis: Analysis, rows: list[dict[str, Any]]) -> None:
+        folder = self.folder(analysis)
+        made = {row["order"] for row in rows}
+        rows = [*(row for row in read_curves(folder) if row["order"] not in made), *rows]
+        columns = list(dict.fromkeys(name for row in rows for name in row))
+        write_text(folder / CURVES, table_text(columns, rows))
+        picture = self.report_folder(analysis) / "group_ablation.png"
+        group_ablation_curve(rows, picture, subtitle=f"{analysis.checkpoint.name}; orders are chosen on validation")
+        print_group_ablation([row for row in rows if row["order"] in made], analysis.about())
+        for path in (folder / CURVES, picture):
+            print(path)
+        for logger in trainer.loggers:
+            for row in rows:
+                if row["order"] in made:
+                    logger.log_metrics(
+                        {f"analysis/group_ablation/{row['order']}/{row['step']}": row["validation_bleu"]}
+                    )
+
+
+def read_curves(folder: Path) -> list[dict[str, Any]]:
+    """Return the rows of a ``group_ablation.csv``; none where there is no such file."""
+    path = folder / CURVES
+    if not path.is_file():
+        return []
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def greedy_components(rows: Iterable[dict[str, Any]]) -> list[str]:
+    """Return the components of the greedy order, first removed first."""
+    return [str(row["component"]) for row in rows if row["order"] == "greedy" and row["component"]]

@@ -1,0 +1,255 @@
+"""One analysis of a trained model: its settings, its folder, and the evaluators that its callbacks ask."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+from torch.distributed import distributed_c10d
+
+from lit_transformer.checkpoints import run_folder_of
+from lit_transformer.data.batch import Batch
+from lit_transformer.data.datamodule import TranslationDataModule
+from lit_transformer.data.encoded import EncodedCorpus
+from lit_transformer.errors import UserError
+from lit_transformer.importance.dealing import Dealer, StoreDealer
+from lit_transformer.importance.early import Answer, critical_value
+from lit_transformer.importance.evaluator import Asked, Evaluator
+from lit_transformer.importance.journal import Journal
+from lit_transformer.importance.question import Question
+from lit_transformer.importance.records import Recorder
+from lit_transformer.importance.scoring_set import ScoringSet
+from lit_transformer.importance.variant import Variant
+from lit_transformer.importance.variant_decoder import Replacements, VariantDecoder
+from lit_transformer.initial_weights import initial_weights_digest, initial_weights_of
+from lit_transformer.module import LitTransformer
+from lit_transformer.surgery import mean_outputs, redrawn
+
+log = logging.getLogger(__name__)
+
+TRAINING_SAMPLE = 512
+"""Training pairs that mean outputs and the loss of Chatterji et al. are taken over."""
+
+
+@dataclass(frozen=True)
+class AnalysisSettings:
+    """How an analysis is made, whatever it scores.
+
+    Args:
+        components: Selectors that replace those of the callbacks.
+        limit: Score a sample of so many sentences, drawn from the seed.
+        record: What to record beside BLEU; see `lit_transformer.importance.records`.
+        decoding: ``verified`` (drafts, the same text in less time) or ``plain``.
+        confidence: Confidence of the analysis's early decisions, such as 0.999; None decides nothing early.
+        dry_run: Only say what would be evaluated.
+    """
+
+    components: tuple[str, ...] | None = None
+    limit: int | None = None
+    record: tuple[str, ...] = ()
+    decoding: Literal["verified", "plain"] = "verified"
+    confidence: float | None = None
+    dry_run: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse what means nothing.
+
+        Raises:
+            UserError: A value is out of range.
+        """
+        if self.limit is not None and self.limit < 1:
+            raise UserError(f"--limit is {self.limit!r}; give a number of sentences from 1 up.")
+        if self.confidence is not None and not 0.5 < self.confidence < 1:
+            raise UserError(f"--confidence is {self.confidence!r}; give a number between 0.5 and 1, such as 0.999.")
+        Recorder(self.record)
+
+
+class Analysis:
+    """What the scoring callbacks of one analysis share.
+
+    Args:
+        module: The trained model, on its device.
+        data: The corpus, with the validation split open.
+        checkpoint: The file that is analysed.
+        output: The folder to write into, in place of the run's own.
+        settings: How it is made.
+    """
+
+    def __init__(
+        self,
+        module: LitTransformer,
+        data: TranslationDataModule,
+        checkpoint: Path,
+        output: str | None,
+        settings: AnalysisSettings,
+    ) -> None:
+        self.module, self.data, self.checkpoint, self.settings = module, data, checkpoint, settings
+        self.output_folder = Path(output) if output is not None else run_folder_of(checkpoint)
+        self.dealer = _dealer()
+        self.is_first = self.dealer.rank == 0
+        self.evaluator_of = cache(self._evaluator_of)
+        self.decisions = 0
+        """Upper bound of the number of early decisions, over all scorers."""
+
+    @property
+    def folder(self) -> Path:
+        """Where the evaluations and scores of the analysed checkpoint go."""
+        folder = self.output_folder / "analysis" / self.checkpoint.stem
+        return folder if self.settings.limit is None else folder / f"limit-{self.settings.limit}"
+
+    @property
+    def report_folder(self) -> Path:
+        """Where pictures go: beside the scores of a sample, which never replace those of the whole set."""
+        return self.output_folder / "report" if self.settings.limit is None else self.folder
+
+    @property
+    def evaluator(self) -> Evaluator:
+        """The evaluator on the validation split, which scores are taken on."""
+        return self.evaluator_of("validation")
+
+    def question(
+        self,
+        variant: Variant,
+        threshold: float,
+        stop_on: tuple[Answer, ...] = ("under", "above"),
+        against: Variant = Variant(),  # noqa: B008 - it is frozen
+    ) -> Asked:
+        """Return the question whether a variant's drop is under a threshold, or the variant if nothing stops early.
+
+        Args:
+            variant: The variant.
+            threshold: BLEU points.
+            stop_on: The answers that settle it.
+            against: The variant that the drop is measured from.
+        """
+        confidence = self.settings.confidence
+        if confidence is None or self.settings.decoding == "plain":
+            return variant
+        z = critical_value(confidence, max(self.decisions, 1), "--confidence")
+        return Question(variant, threshold, z, stop_on, against)
+
+    def about(self, split: str = "validation") -> dict[str, Any]:
+        """Return what the scores rest on, as plain types."""
+        return {
+            "checkpoint": self.checkpoint.name,
+            **self.module.scoring_settings(split, self._rows(split)),
+            "search": self.settings.decoding,
+            **({} if self.settings.confidence is None else {"confidence": self.settings.confidence}),
+        }
+
+    @cached_property
+    def initial_digest(self) -> str | None:
+        """Digest of the weights that the model was trained from; None where they are not known."""
+        return initial_weights_digest(self.checkpoint)
+
+    @cached_property
+    def initial_weights(self) -> Mapping[str, Tensor]:
+        """The weights that the model was trained from.
+
+        Raises:
+            UserError: There are none, or they are those of another run.
+        """
+        return initial_weights_of(self.checkpoint)
+
+    @cached_property
+    def mean_outputs(self) -> Mapping[str, Tensor]:
+        """Each component's mean output over training tokens ``(d_model,)``, by id."""
+        return mean_outputs(self.module.network, self.training_batches)
+
+    @cached_property
+    def training_batches(self) -> list[Batch]:
+        """A fixed sample of the training split, on the model's device."""
+        self.open_split("train")
+        rows = self.data.sample_rows("train", TRAINING_SAMPLE)
+        return self._on_device(self.data.whole_batches("train", rows))
+
+    def open_split(self, split: str) -> EncodedCorpus:
+        """Open a split of the corpus: the first process makes what the others then find in the caches."""
+        if self.is_first:
+            self.data.open_split(split)
+        if self.dealer.size > 1:
+            torch.distributed.barrier()
+        return self.data.open_split(split)
+
+    def _rows(self, split: str) -> Any:
+        limit = self.settings.limit
+        return None if limit is None or limit >= len(self.data.encoded[split]) else self.data.sample_rows(split, limit)
+
+    def _on_device(self, batches: Sequence[Batch]) -> list[Batch]:
+        device = next(self.module.parameters()).device
+        return [batch.to(device) for batch in batches]
+
+    def _evaluator_of(self, split: str) -> Evaluator:
+        corpus, rows = self.open_split(split), self._rows(split)
+        about = self.about(split)
+        phenomena = corpus.phenomena(range(len(corpus)) if rows is None else rows)
+        scoring_set = ScoringSet(
+            self._on_device(self.data.whole_batches(split, rows)),
+            str(about["scoring_set"]["digest"]),
+            split,
+            phenomena if any(phenomena) else (),
+        )
+        identity = {
+            "weights": about["weights"],
+            "tokenizer": about["tokenizer"],
+            "initial_weights": self.initial_digest,
+            "batch_tokens": self.data.eval_max_tokens,
+            "seed": self.module.hparams["seed"],
+            "set": scoring_set.digest,
+            "signature": about["signature"],
+            "decoding": about["decoding"],
+            "device": next(self.module.parameters()).device.type,
+        }
+        replacements = Replacements(
+            initial=lambda: self.initial_weights,
+            means=lambda: self.mean_outputs,
+            drawn=lambda component, draw: redrawn(
+                self.module.network.config, component, self.module.hparams["seed"], draw
+            ),
+        )
+        return Evaluator(
+            VariantDecoder(
+                self.module.network,
+                scoring_set,
+                self.data.tokenizer.decode,
+                self.module.decoding,
+                self.module.bleu,
+                replacements,
+            ),
+            scoring_set,
+            identity,
+            Journal(self.folder, self.dealer.rank),
+            Recorder(self.settings.record, exact=bool(scoring_set.phenomena)),
+            self.dealer,
+            plain=self.settings.decoding == "plain",
+        )
+
+
+_analyses = 0
+
+
+def _dealer() -> Dealer:
+    """Return what deals work out to the processes that there are."""
+    if not (torch.distributed.is_available() and torch.distributed.is_initialized()):
+        return Dealer()
+    if torch.distributed.get_world_size() == 1:
+        return Dealer()
+    global _analyses
+    _analyses += 1
+    rank, size = torch.distributed.get_rank(), torch.distributed.get_world_size()
+    # Python objects travel between CPUs, whatever the backend of the gradients.
+    group = None if torch.distributed.get_backend() == "gloo" else torch.distributed.new_group(backend="gloo")
+
+    def gather(mine: list[Any]) -> list[list[Any]]:
+        parts: list[list[Any]] = [[] for _ in range(size)]
+        torch.distributed.all_gather_object(parts, mine, group=group)
+        return parts
+
+    name = f"lit-transformer-analysis-{_analyses}"
+    return StoreDealer(distributed_c10d._get_default_store(), rank, size, gather, name)

@@ -1,0 +1,129 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from callbacks import BestLossCheckpoint, ContributionScore, GroupAblation
+from lit_transformer.components import kind_of
+from lit_transformer.errors import UserError
+from lit_transformer.importance.evaluator import Evaluator
+from lit_transformer.importance.variant import Variant, ablation
+from tests.callbacks.conftest import Setup
+from tests.end_to_end.running import read_csv
+
+
+def analyse(setup: Setup, *callbacks: Any) -> Path:
+    """Analyse the checkpoint of a run with these scorers; return the folder of the scores."""
+    path = setup.folder / "checkpoints/best-loss.ckpt"
+    trainer = setup.trainer(list(callbacks))
+    trainer.analyze(setup.module(), setup.data(), str(path))
+    return setup.folder / "analysis/best-loss"
+
+
+@pytest.fixture(scope="module")
+def run(setups: Callable[[], Setup]) -> Setup:
+    """A trained model."""
+    setup = setups()
+    options = {"max_steps": 40, "val_check_interval": 40}
+    setup.trainer([BestLossCheckpoint()], **options).fit(setup.module(learning_rate=0.02), datamodule=setup.data())
+    return setup
+
+
+@pytest.fixture(scope="module")
+def greedy(run: Setup) -> list[dict[str, str]]:
+    return read_csv(analyse(run, GroupAblation(k=3)) / "group_ablation.csv")
+
+
+class TestGreedy:
+    def test_each_step_removes_what_costs_least(self, run: Setup, greedy: list[dict[str, str]]) -> None:
+        """The order by brute force, with plain decoding."""
+        found: list[str] = []
+
+        class Check(GroupAblation):
+            def on_analyze(self, trainer: Any, pl_module: Any, analysis: Any) -> None:
+                evaluator: Evaluator = analysis.evaluator
+                for _ in range(3):
+                    left = [name for name in evaluator.components if name not in found]
+                    found.append(
+                        max(left, key=lambda name: evaluator.evaluate(ablation(*found, name, plain=True)).bleu)
+                    )
+
+        analyse(run, Check())
+        assert [row["component"] for row in greedy] == ["", *found]
+
+    def test_the_curve(self, greedy: list[dict[str, str]]) -> None:
+        assert [row["step"] for row in greedy] == ["0", "1", "2", "3"]
+        assert (greedy[0]["validation_drop"], greedy[0]["test_drop"], greedy[0]["parameters_removed"]) == (
+            "0.0",
+        ) * 2 + ("0",)
+        for row in greedy[1:]:
+            drop = float(greedy[0]["validation_bleu"]) - float(row["validation_bleu"])
+            assert float(row["validation_drop"]) == pytest.approx(drop)
+        removed = [int(row["parameters_removed"]) for row in greedy]
+        assert removed == sorted(set(removed))
+        assert len({row["test_bleu"] for row in greedy}) > 1
+
+    def test_the_first_step_needs_no_evaluation_after_the_contributions(
+        self, run: Setup, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        made: list[Variant] = []
+        original = Evaluator._make
+
+        def noted(evaluator: Evaluator, variant: Variant) -> Any:
+            made.append(variant)
+            return original(evaluator, variant)
+
+        monkeypatch.setattr(Evaluator, "_make", noted)
+        analyse(run, ContributionScore(["d:*"]), GroupAblation(["d:*"], k=1, test=False))
+        assert len(made) == len(set(made))
+
+    def test_it_stops_where_too_much_is_lost(self, run: Setup, greedy: list[dict[str, str]]) -> None:
+        losses = [float(row["validation_drop"]) for row in greedy]
+        limit = max(losses) - 0.01
+        expected = next(step for step, loss in enumerate(losses) if loss > limit)
+        folder = analyse(run, GroupAblation(k=4, max_loss=limit, test=False))
+        assert len(read_csv(folder / "group_ablation.csv")) == expected + 1
+
+
+class TestOtherOrders:
+    def test_by_contribution(self, run: Setup) -> None:
+        folder = analyse(run, ContributionScore(), GroupAblation(k=3, order="contribution", test=False))
+        scores = {row["component"]: float(row["drop"]) for row in read_csv(folder / "scores.csv")}
+        rows = [row for row in read_csv(folder / "group_ablation.csv") if row["order"] == "contribution"]
+        removed = [row["component"] for row in rows][1:]
+        contributions = {row["component"]: float(row["contribution"]) for row in read_csv(folder / "scores.csv")}
+        assert removed == sorted(scores, key=lambda name: (contributions[name], scores[name]))[:3]
+
+    def test_without_the_scores(self, run: Setup) -> None:
+        with pytest.raises(UserError, match="CriticalityScore first"):
+            analyse(run, ContributionScore(), GroupAblation(k=1, order="criticality"))
+
+    def test_random_orders_stand_beside_the_greedy_one(self, run: Setup) -> None:
+        analyse(run, GroupAblation(k=3, test=False))
+        folder = analyse(run, GroupAblation(k=3, order="random", seeds=[1, 2], test=False))
+        rows = read_csv(folder / "group_ablation.csv")
+        assert {"greedy", "random-1", "random-2"} <= {row["order"] for row in rows}
+        assert len({(row["order"], row["step"]) for row in rows}) == len(rows)
+        assert (run.folder / "report/group_ablation.png").read_bytes().startswith(b"\x89PNG")
+
+    def test_random_orders_matched_by_kind(self, run: Setup) -> None:
+        analyse(run, GroupAblation(k=2, test=False))
+        folder = analyse(run, GroupAblation(k=2, order="random", matched=True, seeds=[5], test=False))
+        rows = read_csv(folder / "group_ablation.csv")
+        removed = {
+            order: [kind_of(row["component"]) for row in rows if row["order"] == order and row["component"]]
+            for order in ("greedy", "matched-5")
+        }
+        assert removed["matched-5"] == removed["greedy"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [({"k": 0}, "k is 0"), ({"max_loss": 0.0}, "max_loss is 0.0"), ({"k": 6}, r"k is 6, but .* 5 components")],
+)
+def test_settings_out_of_range(run: Setup, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        analyse(run, GroupAblation(**options))

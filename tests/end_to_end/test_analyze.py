@@ -1,0 +1,275 @@
+"""The command `analyze`: what it makes, and that it is the same however it is made."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from unittest import mock
+
+import pytest
+import torch
+
+from tests.end_to_end.running import (
+    COMPONENTS,
+    of,
+    read_csv,
+    read_json,
+    run,
+    run_process,
+    succeed,
+    with_checkout,
+)
+
+EVERYTHING = ("--config", "analysis.yaml", "--trainer.callbacks.k=2", "--components=d:*")
+RESULTS = ("scores.csv", "scores.json", "criticality_curves.csv", "group_ablation.csv")
+
+
+def results(output: Path) -> dict[str, bytes]:
+    """Every file of an analysis that must not depend on how it was made; times and settings are left out."""
+    folder = output / "analysis/average"
+    paths = [*folder.glob("evaluations/*"), *(folder / "selected").iterdir(), *output.glob("report/*.png")]
+    assert {folder / "selected" / name for name in RESULTS} <= set(paths)
+    return {str(path.relative_to(output)): path.read_bytes() for path in paths}
+
+
+@pytest.fixture(scope="module")
+def whole(trained_once: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a whole analysis with every scorer, in one go."""
+    output = tmp_path_factory.mktemp("whole")
+    succeed(of("analyze", trained_once, *EVERYTHING, "--output", str(output)), output)
+    return output
+
+
+def test_analyze_scores_every_component(trained: Path, tmp_path: Path) -> None:
+    finished = succeed(of("analyze", trained), tmp_path)
+    rows = read_csv(trained / "analysis/average/scores.csv")
+    about = read_json(trained / "analysis/average/scores.json")
+    assert [row["component"] for row in rows] == COMPONENTS
+    assert sorted(int(row["rank"]) for row in rows) == list(range(1, 9))
+    for row, other in zip(rows, about["components"], strict=True):
+        assert float(row["drop"]) == pytest.approx(float(row["baseline_bleu"]) - float(row["ablated_bleu"]))
+        assert {key: str(value) for key, value in other.items()} == row
+    assert max(float(row["drop"]) for row in rows) > 5
+    assert {"format", "signature", "decoding", "weights", "tokenizer", "data", "versions", "baseline"} < about.keys()
+    assert about["checkpoint"] == "average.ckpt"
+    assert (trained / "report/contribution.png").read_bytes().startswith(b"\x89PNG")
+    assert all(component in finished.output.decode() for component in COMPONENTS)
+    assert "9/9" in finished.errors
+
+
+def test_analyze_leaves_the_checkpoint_alone_and_repeats_itself(trained: Path, tmp_path: Path) -> None:
+    before = (trained / "checkpoints/average.ckpt").read_bytes()
+    logged = (trained / "metrics.csv").read_bytes()
+    tables = []
+    for output in ("first", "second"):
+        succeed(of("analyze", trained, "--output", output), tmp_path)
+        tables.append(read_csv(tmp_path / output / "analysis/average/scores.csv"))
+    assert tables[0] == tables[1]
+    assert (trained / "checkpoints/average.ckpt").read_bytes() == before
+    assert not (trained / "analysis").exists()
+    assert (trained / "metrics.csv").read_bytes() == logged
+    succeed(["analyze", "--config", "first/analysis/average/config.yaml", "--output", "third"], tmp_path)
+    assert read_csv(tmp_path / "third/analysis/average/scores.csv")[0]["drop"] == tables[0][0]["drop"]
+    assert (tmp_path / "first/report/contribution.png").is_file()
+
+
+def test_analyze_takes_the_callback_as_configured(trained: Path, tmp_path: Path) -> None:
+    chosen = "--trainer.callbacks+=callbacks.ContributionScore", "--trainer.callbacks.components=[d:ea]"
+    succeed(of("analyze", trained, *chosen), tmp_path)
+    rows = read_csv(trained / "analysis/average/selected/scores.csv")
+    assert [row["component"] for row in rows] == ["d:ea:1", "d:ea:2"]
+
+
+def test_some_components_never_replace_the_scores_of_all(trained: Path, tmp_path: Path) -> None:
+    succeed(of("analyze", trained), tmp_path)
+    folder, picture = trained / "analysis/average", trained / "report/contribution.png"
+    before = (folder / "scores.csv").read_bytes(), picture.read_bytes()
+    succeed(of("analyze", trained, "--components", "d:sa:2, e:ff"), tmp_path)
+    assert ((folder / "scores.csv").read_bytes(), picture.read_bytes()) == before
+    some = {row["component"]: row["drop"] for row in read_csv(folder / "selected/scores.csv")}
+    assert list(some) == ["e:ff:1", "d:sa:2"]
+    assert {row["component"]: row["drop"] for row in read_csv(folder / "scores.csv")}.items() >= some.items()
+
+
+class TestEveryScorer:
+    def test_one_table_with_the_columns_of_all(self, whole: Path) -> None:
+        rows = read_csv(whole / "analysis/average/selected/scores.csv")
+        assert [row["component"] for row in rows] == [name for name in COMPONENTS if name.startswith("d:")]
+        for row in rows:
+            assert float(row["drop_lower"]) <= float(row["drop"]) <= float(row["drop_upper"])
+            assert row["label"] in ("important", "negligible", "harmful", "undecided")
+            assert float(row["criticality"]) in [tenths / 10 for tenths in range(11)]
+            assert float(row["relative_distance"]) > 0
+
+    def test_what_the_numbers_rest_on(self, whole: Path) -> None:
+        about = read_json(whole / "analysis/average/selected/scores.json")
+        assert {"contribution", "criticality", "correlations", "signature", "weights", "scoring_set"} <= about.keys()
+        assert about["search"] == "verified"
+        assert about["correlations"].keys() == {"contribution_and_criticality"}
+
+    def test_the_curve_on_validation_and_test(self, whole: Path) -> None:
+        rows = read_csv(whole / "analysis/average/selected/group_ablation.csv")
+        assert [row["step"] for row in rows] == ["0", "1", "2"]
+        assert float(rows[0]["test_bleu"]) > 5
+
+    def test_the_journal_holds_each_evaluation_once(self, whole: Path) -> None:
+        lines = (whole / "analysis/average/evaluations.jsonl").read_text(encoding="utf-8").splitlines()
+        keys = [json.loads(line)["key"] for line in lines]
+        assert len(keys) == len(set(keys))
+        assert {path.stem for path in (whole / "analysis/average/evaluations").iterdir()} == set(keys)
+
+    def test_plain_decoding_gives_the_same_hypotheses(self, whole: Path, trained: Path, tmp_path: Path) -> None:
+        succeed(of("analyze", trained, *EVERYTHING, "--output", "plain", "--decoding", "plain"), tmp_path)
+        tables = [read_csv(root / "analysis/average/selected/scores.csv") for root in (whole, tmp_path / "plain")]
+        for mine, other in zip(*tables, strict=True):
+            assert float(mine["ablated_bleu"]) == pytest.approx(float(other["ablated_bleu"]), abs=0.02)
+            assert mine["criticality"] == other["criticality"]
+
+
+class TestGoingOn:
+    def test_killed_and_gone_on_with(self, whole: Path, trained: Path, tmp_path: Path) -> None:
+        args = of("analyze", trained, *EVERYTHING, "--output", "killed")
+        journal = tmp_path / "killed/analysis/average/evaluations.jsonl"
+        command = [sys.executable, "-m", "lit_transformer", *args]
+        environment = with_checkout({"PATH": "", "HOME": str(tmp_path)})
+        with subprocess.Popen(command, cwd=tmp_path, env=environment, stderr=subprocess.PIPE) as process:
+            deadline = time.monotonic() + 100
+            while not (journal.is_file() and journal.read_bytes().count(b"\n") > 3):
+                assert process.poll() is None, process.communicate()[1].decode()
+                assert time.monotonic() < deadline
+                time.sleep(0.005)
+            process.kill()
+        assert process.returncode == -signal.SIGKILL
+        done = journal.read_bytes().count(b"\n")
+        assert results_are_missing(tmp_path / "killed")
+        succeed(args, tmp_path)
+        assert results(tmp_path / "killed") == results(whole)
+        assert journal.read_bytes().count(b"\n") > done
+
+    def test_nothing_is_evaluated_again(self, trained: Path, tmp_path: Path) -> None:
+        succeed(of("analyze", trained, *EVERYTHING), tmp_path)
+        before = results(trained)
+        with mock.patch("lit_transformer.importance.evaluator.Evaluator._make", side_effect=AssertionError):
+            succeed(of("analyze", trained, *EVERYTHING), tmp_path)
+        assert results(trained) == before
+
+    def test_a_torn_journal_is_said(self, trained: Path, tmp_path: Path) -> None:
+        succeed(of("analyze", trained), tmp_path)
+        journal = trained / "analysis/average/evaluations.jsonl"
+        journal.write_bytes(journal.read_bytes()[:-20])
+        finished = succeed(of("analyze", trained), tmp_path)
+        assert "ends in a torn line, which is ignored" in finished.errors
+        assert len(journal.read_bytes().splitlines()) == 9
+
+    def test_a_file_of_scores_edited_into_nonsense(self, trained: Path, tmp_path: Path) -> None:
+        succeed(of("analyze", trained), tmp_path)
+        (trained / "analysis/average/scores.json").write_text('{"components": [{"component": "d"}]}')
+        finished = run(of("analyze", trained), tmp_path)
+        assert finished.status == 2
+        assert "holds no scores that can be read" in finished.errors
+
+    def test_ctrl_c_leaves_the_model_and_what_was_written(self, trained: Path, tmp_path: Path) -> None:
+        before = (trained / "checkpoints/average.ckpt").read_bytes()
+        with (
+            mock.patch("callbacks.contribution.contribution_table", side_effect=KeyboardInterrupt),
+            pytest.raises(KeyboardInterrupt),
+        ):
+            run(of("analyze", trained), tmp_path)
+        assert (trained / "checkpoints/average.ckpt").read_bytes() == before
+        assert len((trained / "analysis/average/evaluations.jsonl").read_text().splitlines()) == 9
+        succeed(of("analyze", trained), tmp_path)
+
+
+def results_are_missing(output: Path) -> bool:
+    return not any((output / "analysis/average/selected" / name).exists() for name in RESULTS[3:])
+
+
+class TestOptions:
+    def test_a_dry_run_only_tells(self, trained: Path, tmp_path: Path) -> None:
+        finished = succeed(of("analyze", trained, "--config", "analysis.yaml", "--dry_run", "true"), tmp_path)
+        text = " ".join(finished.output.decode().split())
+        # Of criticality, alpha 0 of each of the 8 components is certain, and alpha 0.1 to 0.9 are not.
+        assert "ContributionScore │ 9 │ 0 │ 0" in text
+        assert "CriticalityScore │ 9 │ 0 │ 72" in text
+        assert "minutes" in text
+        assert not (trained / "analysis").exists()
+
+    def test_a_sample_is_marked_and_written_apart(self, trained: Path, tmp_path: Path) -> None:
+        succeed(of("analyze", trained, "--limit", "7"), tmp_path)
+        folder = trained / "analysis/average/limit-7"
+        about = read_json(folder / "scores.json")
+        assert (about["scoring_set"]["sentences"], about["scoring_set"]["sample_of"]) == (7, 24)
+        assert about["baseline"]["sentences"] == 7
+        assert (folder / "contribution.png").is_file()
+        assert not (trained / "report").exists()
+        assert not (trained / "analysis/average/scores.csv").exists()
+
+    def test_records(self, trained: Path, tmp_path: Path) -> None:
+        succeed(of("validate", trained), tmp_path)
+        loss = read_json(trained / "translations/average/validation/scores.json")["scores"]["val/perplexity"]
+        succeed(of("analyze", trained, "--record", "[loss,chrf]"), tmp_path)
+        about = read_json(trained / "analysis/average/scores.json")
+        assert about["baseline"]["loss"] == pytest.approx(torch.tensor(loss).log().item(), abs=1e-4)
+        rows = read_csv(trained / "analysis/average/scores.csv")
+        assert all(0 < float(row["token_accuracy"]) < 1 and 0 < float(row["chrf"]) < 100 for row in rows)
+        row = rows[0]
+        assert float(row["loss_rise"]) == pytest.approx(float(row["loss"]) - about["baseline"]["loss"])
+        assert -1 <= about["correlations"]["drop_and_loss_rise"] <= 1
+
+    def test_mean_ablation_stands_beside_the_papers(self, trained: Path, tmp_path: Path) -> None:
+        succeed(of("analyze", trained), tmp_path)
+        mean = ["--trainer.callbacks+=callbacks.ContributionScore", "--trainer.callbacks.value=mean"]
+        succeed(of("analyze", trained, *mean), tmp_path)
+        rows = read_csv(trained / "analysis/average/scores.csv")
+        assert any(row["drop"] != row["mean_drop"] for row in rows)
+        assert "drop_and_mean_drop" in read_json(trained / "analysis/average/scores.json")["correlations"]
+        assert (trained / "report/mean_contribution.png").is_file()
+
+    @pytest.mark.parametrize("variant", ["chatterji", "rerandomize"])
+    def test_what_criticality_was_derived_from(self, trained: Path, tmp_path: Path, variant: str) -> None:
+        scorer = "--trainer.callbacks+=callbacks.CriticalityScore"
+        options = [scorer, f"--trainer.callbacks.variant={variant}", "--trainer.callbacks.samples=2"]
+        succeed(of("analyze", trained, *options, "--components", "d:ff"), tmp_path)
+        rows = read_csv(trained / "analysis/average/selected/scores.csv")
+        column = "module_criticality" if variant == "chatterji" else "rerandomized_drop_sd"
+        assert [row["component"] for row in rows] == ["d:ff:1", "d:ff:2"]
+        assert all(float(row[column]) > 0 for row in rows)
+
+    @pytest.mark.parametrize(
+        ("option", "message"),
+        [
+            (["--limit", "0"], "--limit is 0"),
+            (["--record", "[bleurt]"], "--record 'bleurt' is unknown"),
+            (["--confidence", "1.5"], "--confidence is 1.5"),
+            (["--config", "analysis.yaml", "--trainer.callbacks.k=9"], "k is 9, but its selectors leave 8 components"),
+        ],
+    )
+    def test_out_of_range(self, trained: Path, tmp_path: Path, option: list[str], message: str) -> None:
+        finished = run(of("analyze", trained, *option), tmp_path)
+        assert finished.status == 2
+        assert message in finished.errors
+        assert "Traceback" not in finished.errors
+
+    def test_early_decisions_are_marked(self, trained: Path, tmp_path: Path) -> None:
+        """Few sentences are decided exactly, and then nothing differs but the settings."""
+        succeed(of("analyze", trained, "--output", "exact"), tmp_path)
+        succeed(of("analyze", trained, "--output", "early", "--confidence", "0.999"), tmp_path)
+        tables = [read_csv(tmp_path / name / "analysis/average/scores.csv") for name in ("exact", "early")]
+        assert tables[0] == tables[1]
+        assert read_json(tmp_path / "early/analysis/average/scores.json")["confidence"] == 0.999
+
+
+def test_two_processes_make_the_same_files(whole: Path, trained: Path, tmp_path: Path) -> None:
+    two = {"devices": 2, "strategy": "ddp"}
+    args = of("analyze", trained, *EVERYTHING, "--output", "two", **two)
+    finished = run_process(args, tmp_path, env={"OMP_NUM_THREADS": "1"}, timeout=240)
+    assert finished.status == 0, finished.errors
+    assert results(tmp_path / "two") == results(whole)
+    lines = [path.read_text().splitlines() for path in sorted((tmp_path / "two/analysis/average").glob("*.jsonl"))]
+    assert len(lines) == 2
+    keys = [json.loads(line)["key"] for part in lines for line in part]
+    assert set(keys) == {path.stem for path in (whole / "analysis/average/evaluations").iterdir()}
