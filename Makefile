@@ -21,13 +21,13 @@ $(READY): pyproject.toml constraints.txt
 
 demo: $(READY) ## Train a small model on the built-in corpus and score its components.
 	$(BIN)/lit-transformer fit --config demo.yaml
-	$(BIN)/lit-transformer analyze --ckpt_path $(call newest,demo)
+	$(BIN)/lit-transformer analyze --config analysis.yaml --ckpt_path $(call newest,demo) --trainer.callbacks.k 3
 
 multi30k: $(READY) ## The same on Multi30k: make multi30k DATA=FOLDER (about 45 minutes on two cores).
 	$(BIN)/lit-transformer fit --config multi30k.yaml --data.dir $(DATA)
 	$(BIN)/lit-transformer test --ckpt_path $(call newest,multi30k-en-de)
 	$(BIN)/lit-transformer test --ckpt_path $(call newest,multi30k-en-de) --data.test 'test_2017_flickr.{lang}.gz'
-	$(BIN)/lit-transformer analyze --ckpt_path $(call newest,multi30k-en-de)
+	$(BIN)/lit-transformer analyze --config analysis.yaml --ckpt_path $(call newest,multi30k-en-de)
 
 test: lint ## Lint, check the types, and run all tests.
 	$(BIN)/python -m pytest
