@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from lit_transformer import __version__
-from lit_transformer.errors import UserError
+from lit_transformer.errors import FirstProcessGoneError, UserError
 
 DEBUG = "LIT_TRANSFORMER_DEBUG"
 # What Lightning says in every run, whatever happens in it.
@@ -42,7 +42,7 @@ def main(args: Sequence[str] | None = None) -> None:
     if "--debug" in args:
         args.remove("--debug")
         os.environ[DEBUG] = "1"
-    _set_up_threads()
+    _set_up_environment()
     try:
         args = with_config_paths(args)
         _set_up_messages()
@@ -55,7 +55,7 @@ def main(args: Sequence[str] | None = None) -> None:
         message = message_for_user(error)
         if message is None or os.environ.get(DEBUG):
             raise
-        if os.environ.get("LOCAL_RANK", "0") == "0":
+        if os.environ.get("LOCAL_RANK", "0") == "0" or isinstance(error, FirstProcessGoneError):
             print(f"lit-transformer: error: {message}", file=sys.stderr)
         _leave_process_group()
         raise SystemExit(2) from None
@@ -149,14 +149,17 @@ def check_config(path: Path) -> None:
         raise UserError(f"{name} holds {type(content).__name__}, not settings; write lines such as 'name: demo'.")
 
 
-def _set_up_threads() -> None:
-    """Let waiting threads spin for some microseconds and then sleep; OpenMP reads this when torch is loaded.
+def _set_up_environment() -> None:
+    """Set what libraries read when torch is loaded, unless the user has.
 
-    By default they spin for milliseconds, which is harmless alone, but as soon as another program has one of two cores
-    every operation waits for a time slice; never spinning makes a step of a small model half as slow again.
+    Waiting threads spin for some microseconds and then sleep. By default they spin for milliseconds, which is harmless
+    alone, but as soon as another program has one of two cores every operation waits for a time slice; never spinning
+    makes a step of a small model half as slow again.
     """
     if "OMP_WAIT_POLICY" not in os.environ:
         os.environ.setdefault("GOMP_SPINCOUNT", "10000")
+    # A process that has lost the first one would show a page of addresses in C++ before our line.
+    os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
 
 
 def _leave_process_group() -> None:

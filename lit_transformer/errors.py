@@ -12,3 +12,7 @@ class UserError(Exception):
 
     def __init__(self, message: str) -> None:
         super().__init__(" ".join(message.split()))
+
+
+class FirstProcessGoneError(UserError):
+    """The first process, which shows the messages of all, is gone; the others tell it themselves."""

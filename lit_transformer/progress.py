@@ -11,7 +11,6 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
-
 WIDEST = 30
 """Characters of a variant's name that are shown, so that the bar keeps to its line."""
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from torch.distributed import DistNetworkError, DistStoreError, Store
 
-from lit_transformer.errors import UserError
+from lit_transformer.errors import FirstProcessGoneError
 
 POLL_SECONDS = 0.05
 """How often a process that has nothing to do looks at the store."""
@@ -70,7 +70,7 @@ class StoreDealer(Dealer):
         """Run each piece of work once, on whichever process is free, and return when all are done.
 
         Raises:
-            UserError: The first process is gone.
+            FirstProcessGoneError: The first process is gone.
         """
         self._round += 1
         self._news, self._heard = news, 0
@@ -117,7 +117,7 @@ def _store_errors() -> Iterator[None]:
     try:
         yield
     except (DistStoreError, DistNetworkError) as error:
-        raise UserError(
+        raise FirstProcessGoneError(
             "the first process of the analysis is gone; what was evaluated is kept: run the same command again and it "
             f"goes on from there ({str(error).splitlines()[0]})."
         ) from error

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from torch.distributed import DistNetworkError, HashStore
 
-from lit_transformer.errors import UserError
+from lit_transformer.errors import FirstProcessGoneError
 from lit_transformer.importance.dealing import Dealer, StoreDealer
 
 
@@ -109,7 +109,7 @@ def test_a_first_process_that_is_gone_is_told_in_one_line() -> None:
 
     dealer = StoreDealer(Gone(), 1, 2, lambda mine: [mine])
     with pytest.raises(
-        UserError, match=r"the first process of the analysis is gone.*Connection was likely closed"
+        FirstProcessGoneError, match=r"the first process of the analysis is gone.*Connection was likely closed"
     ) as told:
         dealer.deal([1.0], lambda _: None, lambda _: None)
     assert "\n" not in str(told.value)
