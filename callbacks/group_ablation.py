@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import csv
 import logging
-from collections.abc import Iterable, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from typing_extensions import override
@@ -30,6 +28,7 @@ from lit_transformer.trainer import Trainer
 log = logging.getLogger(__name__)
 
 CURVES = "group_ablation.csv"
+SECTION = "group_ablation"
 DEFAULT_K = 10
 
 Order = Literal["greedy", "contribution", "criticality", "random"]
@@ -39,8 +38,8 @@ class GroupAblation(ComponentScorer):
     """Removes components of the trained model one after another, until k are gone or too much BLEU is lost.
 
     The order is chosen on validation. The curve is drawn on validation and, because the best of many noisy values looks
-    better than it is, on test too. Writes ``analysis/<checkpoint>/group_ablation.csv`` (the rows of other orders of the
-    same model stay) and ``report/group_ablation.png``.
+    better than it is, on test too. Writes its section of ``scores.json``, the same rows as ``group_ablation.csv``
+    (those of other orders of the same model stay), and ``report/group_ablation.png``.
 
     Args:
         components: Which components may go: ids (d:sa:3), ranges (d:sa:1-3), kinds (d:sa), sides (d:*) or all (*).
@@ -174,11 +173,12 @@ class GroupAblation(ComponentScorer):
         return gone
 
     def _known_greedy(self, analysis: Analysis, k: int) -> list[str]:
-        found = greedy_components(read_curves(self.folder(analysis)))
+        rows = self.table(analysis).section(SECTION).get("rows", [])
+        found = [str(row["component"]) for row in rows if row["order"] == "greedy" and row["component"]]
         if len(found) < k:
             raise UserError(
-                f"matched random orders need a greedy order of {k} components in "
-                f"{str(self.folder(analysis) / CURVES)!r}; run GroupAblation with order greedy first."
+                f"GroupAblation's matched random orders need a greedy order of {k} components in "
+                f"{str(self.folder(analysis) / 'scores.json')!r}; run it with order greedy first."
             )
         return found
 
@@ -242,15 +242,19 @@ class GroupAblation(ComponentScorer):
             return None
 
     def _write(self, trainer: Trainer, analysis: Analysis, rows: list[dict[str, Any]]) -> None:
-        folder = self.folder(analysis)
+        folder, table = self.folder(analysis), self.table(analysis)
         made = {row["order"] for row in rows}
-        rows = [*(row for row in read_curves(folder) if row["order"] not in made), *rows]
+        before = table.section(SECTION).get("rows", [])
+        rows = [*(row for row in before if row["order"] not in made), *rows]
+        test = {"test_set": analysis.about("test")["scoring_set"]} if "test_bleu" in rows[-1] else {}
+        table.add(SECTION, {"chosen_on": "validation", **test, "rows": rows}, [])
+        table.write()
         columns = list(dict.fromkeys(name for row in rows for name in row))
         write_text(folder / CURVES, table_text(columns, rows))
         picture = self.report_folder(analysis) / "group_ablation.png"
         group_ablation_curve(rows, picture, subtitle=f"{analysis.checkpoint.name}; orders are chosen on validation")
         print_group_ablation([row for row in rows if row["order"] in made], analysis.about())
-        for path in (folder / CURVES, picture):
+        for path in (folder / CURVES, folder / "scores.json", picture):
             print(path)
         for logger in trainer.loggers:
             for row in rows:
@@ -258,17 +262,3 @@ class GroupAblation(ComponentScorer):
                     logger.log_metrics(
                         {f"analysis/group_ablation/{row['order']}/{row['step']}": row["validation_bleu"]}
                     )
-
-
-def read_curves(folder: Path) -> list[dict[str, Any]]:
-    """Return the rows of a ``group_ablation.csv``; none where there is no such file."""
-    path = folder / CURVES
-    if not path.is_file():
-        return []
-    with path.open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
-
-
-def greedy_components(rows: Iterable[dict[str, Any]]) -> list[str]:
-    """Return the components of the greedy order, first removed first."""
-    return [str(row["component"]) for row in rows if row["order"] == "greedy" and row["component"]]

@@ -291,6 +291,8 @@ class Trainer(pl.Trainer):
             analysis.decisions = sum(len(plan.variants) + plan.at_most for plan in plans)
         for callback in scoring:
             callback.on_analyze(self, model, analysis)
+            # The next one may read what the first process has written.
+            self.strategy.barrier()
 
     def _adopt(self, ckpt_path: str | None, datamodule: TranslationDataModule | None) -> str | None:
         """Resolve a checkpoint and hand its tokenizer to the data module, before that trains one of its own."""

@@ -52,6 +52,10 @@ class ScoreTable:
         """The rows, in canonical order."""
         return [self._rows[component] for component in sorted(self._rows, key=canonical_key)]
 
+    def section(self, name: str) -> dict[str, Any]:
+        """Return what a scorer has told of the whole model, now or in an earlier analysis of the same; else nothing."""
+        return dict(self._sections.get(name, {}))
+
     def add(self, section: str, settings: Mapping[str, Any], rows: Sequence[Row]) -> None:
         """Add the columns of a scorer.
 

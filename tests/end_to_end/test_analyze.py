@@ -109,7 +109,8 @@ class TestEveryScorer:
 
     def test_what_the_numbers_rest_on(self, whole: Path) -> None:
         about = read_json(whole / "analysis/average/selected/scores.json")
-        assert {"contribution", "criticality", "correlations", "signature", "weights", "scoring_set"} <= about.keys()
+        scorers = {"contribution", "criticality", "group_ablation", "correlations"}
+        assert scorers | {"signature", "weights", "scoring_set"} <= about.keys()
         assert about["search"] == "verified"
         assert about["correlations"].keys() == {"contribution_and_criticality"}
 
