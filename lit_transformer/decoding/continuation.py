@@ -8,14 +8,16 @@ from torch.nn import functional as F
 
 from lit_transformer.decoding.greedy import LIVE_SHARE
 from lit_transformer.decoding.prefix_store import Rows
-from lit_transformer.decoding.verification import Astray, Verification, children
+from lit_transformer.decoding.verification import Astray, Verification, children, needed_columns
+
+# Columns that no live prefix attends to are dropped once there are this many times as many as are needed.
+_CROWDED = 1.6
 
 
 class Continuation:
     """Sentences, each at a step of its own, that are searched to their ends.
 
-    A live prefix that is a node of the draft has that node's slot; any other takes a slot of a node of the same depth
-    that is not alive, and so will never be asked for again.
+    Each step adds one column for each live prefix of all sentences, so that nothing that is stored is moved.
 
     Args:
         verification: The search that they left.
@@ -26,6 +28,8 @@ class Continuation:
     def __init__(self, verification: Verification, astray: Astray, beam: int) -> None:
         self._verification, self._state, self._beam = verification, astray, beam
         self._scorer, self._draft = verification.scorer, verification.draft
+        # While nodes that were scored ahead may be looked up, their columns stay where they are.
+        self._ahead = beam > 1 and bool((astray.search.lengths < astray.scored).any())
 
     def search(self, least: int) -> Astray | None:
         """Search until all are done, or few live prefixes are left.
@@ -40,70 +44,69 @@ class Continuation:
             kept = self._state.search.open.nonzero().squeeze(1)
             if kept.numel() == 0:
                 return None
-            if kept.numel() * self._beam < least:
+            if kept.numel() * self._beam < least and not self._ahead:
                 return self._state.select(kept)
-            if kept.numel() < LIVE_SHARE * self._state.nodes.numel():
-                self._state = self._state.select(kept)
-                self._state.store = self._state.store.select(self._state.stored, self._state.used)
-                self._state.stored = torch.arange(kept.numel(), device=kept.device)
+            self._tidy(kept)
             values, pieces = self._scores()
             self._state.search.extend(values.flatten(0, 1), pieces.flatten(0, 1))
             self._advance()
 
+    def _tidy(self, kept: Tensor) -> None:
+        """Drop sentences that are done, and columns that nothing attends to, once they are many."""
+        state = self._state
+        few = kept.numel() < LIVE_SHARE * state.nodes.numel()
+        columns = None
+        if not self._ahead and self._beam > 1:
+            columns = needed_columns(state.attended)
+            few = few or state.used > _CROWDED * columns.size(1) + 2 * self._beam
+        if not few:
+            return
+        if columns is None:
+            columns = torch.arange(state.used, device=kept.device).expand(state.nodes.numel(), -1)
+        columns = columns[kept]
+        self._state = state = state.select(kept)
+        used = columns.size(1)
+        state.store = state.store.select(state.stored, columns, used + used // 2 + 4 * self._beam)
+        state.stored = torch.arange(kept.numel(), device=kept.device)
+        state.attended = state.attended.gather(2, columns.unsqueeze(1).expand(-1, self._beam, -1))
+        state.used = used
+
     def _scores(self) -> tuple[Tensor, Tensor]:
         """Return the best continuations of all live prefixes, each ``(sentences, beam, best)``."""
-        state, beam = self._state, self._beam
-        search = state.search
+        state, search, beam = self._state, self._state.search, self._beam
         alive = search.open.unsqueeze(1) & (search.scores > -torch.inf)
-        self._give_slots()
         looked_up = state.known & (search.lengths < state.scored).unsqueeze(1)
         nodes = (state.nodes.unsqueeze(1) + state.slots).masked_fill(~state.known, 0)
         values, pieces = self._verification.values[nodes], self._verification.pieces[nodes]
-        new, known = (alive & ~state.known).nonzero(), (alive & state.known & ~looked_up).nonzero()
-        chosen = torch.cat([new, known])
-        if chosen.size(0):
-            sentences, places = chosen.unbind(1)
-            used = 1 + int(search.lengths.where(search.open, 0).max()) * beam
-            state.used = max(state.used, used)
-            blocked = ~F.pad(state.attended, (0, used - state.attended.size(2)))
-            rows = Rows(sentences, state.slots[sentences, places], places, blocked, state.nodes.numel())
+        columns = state.used + torch.arange(beam, device=nodes.device)
+        state.attended = F.pad(state.attended, (0, beam))
+        state.attended.scatter_(2, state.slots.where(looked_up, columns).unsqueeze(2), True)
+        sentences, places = (alive & ~looked_up).nonzero(as_tuple=True)
+        if sentences.numel():
+            rows = Rows(sentences, places, state.used, ~state.attended, state.nodes.numel())
             found = self._scorer.score(
-                search.pieces[new[:, 0], new[:, 1]],
-                search.lengths[new[:, 0]],
-                nodes[known[:, 0], known[:, 1]],
-                search.lengths[known[:, 0]],
-                state.store,
                 rows,
+                ~state.known[sentences, places],
+                search.pieces[sentences, places],
+                nodes[sentences, places],
+                search.lengths[sentences],
+                state.store,
             )
             values[sentences, places], pieces[sentences, places] = found[0].double(), found[1]
+        state.used += beam
         return values, pieces
-
-    def _give_slots(self) -> None:
-        """Find a slot for each live prefix, and let it attend to that."""
-        state, beam = self._state, self._beam
-        first = (1 + (state.search.lengths - 1) * beam).unsqueeze(1)
-        if beam == 1:
-            state.slots = first
-        else:
-            places = (state.slots - first).where(state.known, 0)
-            taken = torch.zeros_like(places).scatter_add_(1, places, state.known.long())
-            free = taken.sort(dim=1, stable=True).indices
-            rank = (~state.known).long().cumsum(dim=1) - 1
-            state.slots = state.slots.where(state.known, first + free.gather(1, rank.clamp(min=0)))
-        used = 1 + int(state.search.lengths.max()) * beam
-        if used > state.attended.size(2):
-            state.attended = F.pad(state.attended, (0, used - state.attended.size(2)))
-        state.attended.scatter_(2, state.slots.unsqueeze(2), True)
 
     def _advance(self) -> None:
         """Find which of the new live prefixes the draft has."""
+        if self._beam == 1:
+            return
         state = self._state
         parents = state.search.parents
         before, known = state.slots.gather(1, parents), state.known.gather(1, parents)
-        if self._beam > 1:
-            rows = torch.arange(parents.size(0), device=parents.device).unsqueeze(1)
-            state.attended = state.attended[rows, parents]
-            slots, found = children(
-                self._draft, state.nodes, before, state.search.pieces, state.search.lengths, state.depths
-            )
-            state.slots, state.known = slots, found & known
+        rows = torch.arange(parents.size(0), device=parents.device).unsqueeze(1)
+        state.attended = state.attended[rows, parents]
+        state.slots, found = children(
+            self._draft, state.nodes, before, state.search.pieces, state.search.lengths, state.depths
+        )
+        state.known = found & known
+        self._ahead = self._ahead and bool((state.search.lengths < state.scored).any())

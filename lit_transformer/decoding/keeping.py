@@ -58,7 +58,7 @@ def _keep_chunk(reference: Reference, number: int, scorer: Scorer) -> None:
     nodes = chunk.nodes.unsqueeze(1) + torch.arange(chunk.slots, device=chunk.nodes.device)
     sentences, slots = draft.exists[nodes].nonzero(as_tuple=True)
     chosen = nodes[sentences, slots]
-    store.focus(Rows(sentences, slots, slots, chunk.blocked, every.numel()))
+    store.focus(Rows(sentences, slots, 0, chunk.blocked, every.numel()))
 
     def seen(place: int, x: Tensor) -> None:
         if place in reference.entering:

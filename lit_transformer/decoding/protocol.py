@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, TypeAlias
 
 from torch import Tensor, nn
 
 PAD, UNK, BOS, EOS = 0, 1, 2, 3
+
+Rough: TypeAlias = Callable[[Tensor], tuple[Tensor, Tensor, float]]
 
 
 class PrefixCache(Protocol):
@@ -101,9 +103,9 @@ class Verifiable(Decodable, Protocol):
     def row_states(self, x: Tensor) -> Tensor:
         """Return what `logits` takes, of what leaves the decoder's last component, ``(rows, d_model)``."""
 
-    def rough_logits(self) -> Callable[[Tensor], tuple[Tensor, Tensor]] | None:
+    def rough_logits(self) -> Rough | None:
         """Return a faster stand-in for `logits`, if there is one.
 
-        From states ``(rows, d_model)`` it gives scores ``(rows, target_vocab_size)`` and how far any of a row's may be
-        from its logit, ``(rows,)``.
+        From states ``(rows, d_model)`` it gives scores ``(rows, target_vocab_size)``, each of which may differ from its
+        logit by the second value, ``(rows,)``, and by the third times itself.
         """

@@ -32,6 +32,7 @@ class Scorer:
         self, model: Verifiable, reference: Reference, changed: Collection[str], encoder: EncoderStates, best: int
     ) -> None:
         self.model, self.reference, self.encoder, self.best = model, reference, encoder, best
+        self.draft = reference.draft
         self._order = model.order("d")
         self._rough = model.rough_logits() if best == 1 else None
         self._changed = set(changed)
@@ -56,7 +57,7 @@ class Scorer:
             number: The chunk.
             rows: The rows, ``(rows,)``.
         """
-        chunk = self.reference.draft.chunks[number]
+        chunk = self.draft.chunks[number]
         states, padding = self.encoder.padded(chunk.sentences[rows])
         kept = self.reference.source[number] if number < len(self.reference.source) else {}
         result: list[KeysValues | None] = []
@@ -88,7 +89,7 @@ class Scorer:
     def _entering(self, nodes: Tensor, depths: Tensor) -> Tensor:
         if self.start in self.reference.entering:
             return self.reference.entering[self.start][nodes]
-        return self.model.embed_rows(self.reference.draft.pieces[nodes], depths)
+        return self.model.embed_rows(self.draft.pieces[nodes], depths)
 
     def _candidates(self, x: Tensor, store: PrefixStore) -> tuple[Tensor, Tensor]:
         states = self.model.row_states(self.model.run_rows(x, range(self.start, len(self._order)), store))
@@ -106,29 +107,33 @@ class Scorer:
         }
 
     def score(
-        self, pieces: Tensor, depths: Tensor, nodes: Tensor, node_depths: Tensor, store: PrefixStore, rows: Rows
+        self, rows: Rows, new: Tensor, pieces: Tensor, nodes: Tensor, depths: Tensor, store: PrefixStore
     ) -> tuple[Tensor, Tensor]:
         """Return the best continuations of prefixes, of which some are nodes of the draft.
 
         Args:
-            pieces: The last piece of each prefix that is none, ``(new,)``.
-            depths: Their depths, ``(new,)``.
-            nodes: The nodes, ``(known,)``.
-            node_depths: Their depths, ``(known,)``.
+            rows: What the rows are.
+            new: Whether each is no node of the draft, ``(rows,)``.
+            pieces: The last piece of each, ``(rows,)``.
+            nodes: The node that each is; anything where it is none, ``(rows,)``.
+            depths: Their depths, ``(rows,)``.
             store: Holds all that they attend to.
-            rows: What the rows are, first those that are no nodes.
 
         Returns:
-            As in `score_nodes`, each ``(new + known, best)``.
+            As in `score_nodes`, each ``(rows, best)``.
         """
-        x = self.model.embed_rows(pieces, depths)
-        if self.start and pieces.numel():
-            store.focus(rows.first(pieces.numel()))
-            x = self.model.run_rows(x, range(self.start), store)
-        if nodes.numel():
-            known = rows.last(nodes.numel())
-            for layer, (keys, values) in self.kept_keys_values(nodes).items():
-                store.write(layer, known, keys, values)
-            x = torch.cat([x, self._entering(nodes, node_depths)])
+        if self.start == 0:
+            x = self.model.embed_rows(pieces, depths)
+        else:
+            known = ~new
+            x = self._entering(nodes.where(known, 0), depths)
+            if bool(new.any()):
+                store.focus(rows.among(new))
+                below = self.model.embed_rows(pieces[new], depths[new])
+                x[new] = self.model.run_rows(below, range(self.start), store)
+            if bool(known.any()):
+                store.focus(rows)
+                for layer, (keys, values) in self.kept_keys_values(nodes[known]).items():
+                    store.put(layer, rows.among(known), keys, values)
         store.focus(rows)
         return self._candidates(x, store)

@@ -15,6 +15,9 @@ from lit_transformer.decoding.prefix_store import PrefixStore, Rows
 from lit_transformer.decoding.scorer import Scorer
 from lit_transformer.decoding.search import Finished, Search
 
+# Most sentences leave the draft of a beam search after a few steps.
+_DEPTHS_AHEAD = 6
+
 
 @dataclass
 class Astray:
@@ -24,11 +27,11 @@ class Astray:
         search: The search, after the step that made these prefixes.
         store: Keys and values of the prefixes that these continue, and of nodes that are scored already.
         stored: The place of each sentence in the store, ``(sentences,)``.
-        used: Number of slots of the store that matter.
+        used: Number of columns of the store that matter; at first a node's column is its slot.
         nodes: Number of each sentence's first node, ``(sentences,)``.
         slots: Slot of each live prefix that is a node of the draft, ``(sentences, beam)``.
         known: Whether it is one, ``(sentences, beam)``.
-        attended: True at the slots of what each live prefix continues, ``(sentences, beam, used)``.
+        attended: True at the columns of what each live prefix continues, ``(sentences, beam, used)``.
         scored: Number of depths whose nodes are scored, ``(sentences,)``.
         depths: Number of depths of the draft, ``(sentences,)``.
     """
@@ -129,15 +132,22 @@ class _Path:
         self._chunk = self._draft.chunks[number]
         self.rows, self.depth, self.scored = rows, 0, 0
         self._search = verification.search(self._chunk.sentences[rows])
-        self._store = PrefixStore(rows.numel(), self._chunk.slots, *verification.scorer.source(number, rows))
+        self._store = PrefixStore(rows.numel(), self._room(), *verification.scorer.source(number, rows))
         self._stored, self._store_rows = torch.arange(rows.numel(), device=rows.device), rows
         self._slots = torch.zeros(rows.numel(), 1, dtype=torch.int64, device=rows.device)
+
+    def _room(self) -> int:
+        """Return the slots of as many depths as are likely to be asked for; a store makes room for more by itself."""
+        ahead = max(self._verification.window, _DEPTHS_AHEAD)
+        return min(self._chunk.slots, _slots(self.scored + ahead, self._beam))
 
     def score(self) -> None:
         """Score the nodes of the next depths."""
         chunk, beam = self._chunk, self._beam
         if self.rows.numel() < LIVE_SHARE * self._store.sentences:
-            self._store = self._store.select(self._stored, _slots(self.scored, beam))
+            slots = torch.arange(_slots(self.scored, beam), device=self.rows.device)
+            columns = slots.expand(self.rows.numel(), -1)
+            self._store = self._store.select(self._stored, columns, self._room())
             self._stored, self._store_rows = torch.arange(self.rows.numel(), device=self.rows.device), self.rows
         self.scored = min(self.depth + self._verification.window, chunk.depths)
         first, last = _slots(self.depth, beam), _slots(self.scored, beam)
@@ -146,7 +156,7 @@ class _Path:
         blocked = chunk.blocked[:, first:last, :last]
         if blocked.size(0) > 1:
             blocked = blocked[self._store_rows]
-        self._store.focus(Rows(self._stored[sentences], first + places, places, blocked, self._store.sentences))
+        self._store.focus(Rows(self._stored[sentences], places, first, blocked, self._store.sentences))
         chosen = nodes[sentences, places]
         depths = torch.div(first + places + beam - 1, beam, rounding_mode="floor")
         self._verification.note(chosen, self._verification.scorer.score_nodes(chosen, depths, self._store))
@@ -252,20 +262,41 @@ def children(
 
 def joined(parts: Sequence[Astray], scorer: Scorer) -> Astray:
     """Put sentences of several chunks together, with all keys and values that their prefixes need."""
-    used = max(part.used for part in parts)
-    store = PrefixStore.empty([(part.store, part.stored) for part in parts], used + used // 2 + 8)
+    columns = [_needed(part) for part in parts]
+    used = max(chosen.size(1) for chosen in columns)
+    store = PrefixStore.of([(part.store, part.stored) for part in parts], used + used // 2 + 4 * scorer.draft.beam)
     first = 0
-    for part in parts:
-        store.take(first, part.store, part.stored, part.used)
-        wanted = part.nodes.unsqueeze(1) + torch.arange(part.used, device=part.nodes.device)
-        for layer, pair in scorer.kept_keys_values(wanted, part.store.layers).items():
-            store.take_rows(first, layer, pair)
+    attended = []
+    for part, chosen in zip(parts, columns, strict=True):
+        store.take(first, part.store, part.stored, chosen)
+        wanted = part.nodes.unsqueeze(1) + chosen
+        for layer, (keys, values) in scorer.kept_keys_values(wanted, part.store.layers).items():
+            store.fill(first, layer, keys.transpose(1, 2), values.transpose(1, 2))
         first += part.nodes.numel()
+        seen = part.attended.gather(2, chosen.unsqueeze(1).expand(-1, part.attended.size(1), -1))
+        attended.append(F.pad(seen, (0, used - chosen.size(1))))
     tensors = {
         name: torch.cat([getattr(part, name) for part in parts])
         for name in ("nodes", "slots", "known", "scored", "depths")
     }
-    attended = torch.cat([F.pad(part.attended, (0, used - part.attended.size(2))) for part in parts])
     stored = torch.arange(first, device=store.source_padding.device)
     search = Search.join([part.search for part in parts])
-    return Astray(search=search, store=store, stored=stored, used=used, attended=attended, **tensors)
+    return Astray(search=search, store=store, stored=stored, used=used, attended=torch.cat(attended), **tensors)
+
+
+def _needed(part: Astray) -> Tensor:
+    """Return which columns of a store must be kept, ``(sentences, columns)``; any, where a sentence needs fewer."""
+    if bool((part.known & (part.search.lengths < part.scored).unsqueeze(1)).any()):
+        # Nodes that are scored ahead are found by their slots, which so must stay where they are.
+        return torch.arange(part.used, device=part.nodes.device).expand(part.nodes.numel(), -1)
+    return needed_columns(part.attended)
+
+
+def needed_columns(attended: Tensor) -> Tensor:
+    """Return the columns that any prefix attends to, in order, then others, ``(sentences, most_needed)``.
+
+    Args:
+        attended: ``(sentences, beam, columns)``.
+    """
+    needed = attended.any(dim=1)
+    return (~needed).to(torch.uint8).sort(dim=1, stable=True).indices[:, : int(needed.sum(dim=1).max())]

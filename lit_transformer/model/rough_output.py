@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-# Both factors of a product, and the product, are rounded to 8 bits of mantissa; the bound gets some room for float32.
+# A product is rounded to 8 bits of mantissa, by half of the last one at most; bounds get some room for float32.
 _ROUNDING, _ROOM = 2.0**-8, 1.01
 
 
@@ -22,21 +22,21 @@ class RoughOutput:
         self._largest = self._weight.float().norm(dim=1).max()
         self._lost = (weight - self._weight.float()).norm(dim=1).max()
 
-    def __call__(self, states: Tensor) -> tuple[Tensor, Tensor]:
+    def __call__(self, states: Tensor) -> tuple[Tensor, Tensor, float]:
         """Score every piece as the next one.
 
         Args:
             states: Float32, ``(rows, d_model)``.
 
         Returns:
-            Scores in float32, ``(rows, target_vocab_size)``, and how far any of a row's may be from what float32 gives,
-            ``(rows,)``.
+            Scores in float32, ``(rows, target_vocab_size)``. Each may be off by the second value, ``(rows,)``, and by
+            the third times itself.
         """
         rounded = states.bfloat16()
         scores = F.linear(rounded, self._weight).float()
         # By Cauchy and Schwarz: |s w - s' w'| <= |s - s'| |w'| + |s| |w - w'|.
         lost = (states - rounded.float()).norm(dim=1) * self._largest + states.norm(dim=1) * self._lost
-        return scores, _ROOM * (lost + _ROUNDING * scores.abs().amax(dim=1))
+        return scores, _ROOM * lost, _ROUNDING
 
 
 def is_fast(weight: Tensor) -> bool:
