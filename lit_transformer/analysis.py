@@ -33,6 +33,8 @@ from lit_transformer.surgery import mean_outputs, redrawn
 
 log = logging.getLogger(__name__)
 
+Decoding = Literal["auto", "verified", "plain"]
+
 TRAINING_SAMPLE = 512
 """Training pairs that mean outputs and the loss of Chatterji et al. are taken over."""
 
@@ -45,7 +47,7 @@ class AnalysisSettings:
         components: Selectors that replace those of the callbacks.
         limit: Score a sample of so many sentences, drawn from the seed.
         record: What to record beside BLEU; see `lit_transformer.importance.records`.
-        decoding: ``verified`` (drafts, the same text in less time) or ``plain``.
+        decoding: ``verified`` (drafts; the same text), ``plain``, or ``auto``: whichever takes less time.
         confidence: Confidence of the analysis's early decisions, such as 0.999; None decides nothing early.
         dry_run: Only say what would be evaluated.
     """
@@ -53,7 +55,7 @@ class AnalysisSettings:
     components: tuple[str, ...] | None = None
     limit: int | None = None
     record: tuple[str, ...] = ()
-    decoding: Literal["verified", "plain"] = "verified"
+    decoding: Decoding = "auto"
     confidence: float | None = None
     dry_run: bool = False
 
@@ -113,6 +115,17 @@ class Analysis:
         """The evaluator on the validation split, which scores are taken on."""
         return self.evaluator_of("validation")
 
+    @property
+    def search(self) -> Literal["verified", "plain"]:
+        """How variants are decoded."""
+        if self.settings.decoding != "auto":
+            return self.settings.decoding
+        on_cpu = next(self.module.parameters()).device.type == "cpu"
+        # Measured, benchmarks/RESULTS.md: the many live prefixes of a beam keep a CPU as busy verified as plain.
+        # Early decisions stop on what a verified draft tells.
+        slow = on_cpu and self.module.decoding.beam > 1 and self.settings.confidence is None
+        return "plain" if slow else "verified"
+
     def question(
         self,
         variant: Variant,
@@ -129,7 +142,7 @@ class Analysis:
             against: The variant that the drop is measured from.
         """
         confidence = self.settings.confidence
-        if confidence is None or self.settings.decoding == "plain":
+        if confidence is None or self.search == "plain":
             return variant
         z = critical_value(confidence, max(self.decisions, 1), "--confidence")
         return Question(variant, threshold, z, stop_on, against)
@@ -139,7 +152,7 @@ class Analysis:
         return {
             "checkpoint": self.checkpoint.name,
             **self.module.scoring_settings(split, self._rows(split)),
-            "search": self.settings.decoding,
+            "search": self.search,
             **({} if self.settings.confidence is None else {"confidence": self.settings.confidence}),
         }
 
@@ -227,7 +240,7 @@ class Analysis:
             Journal(self.folder, self.dealer.rank),
             Recorder(self.settings.record, exact=bool(scoring_set.phenomena)),
             self.dealer,
-            plain=self.settings.decoding == "plain",
+            plain=self.search == "plain",
         )
 
 

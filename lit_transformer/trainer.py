@@ -7,14 +7,14 @@ import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import pytorch_lightning as pl
 import yaml
 from pytorch_lightning.accelerators import CPUAccelerator
 from typing_extensions import override
 
-from lit_transformer.analysis import Analysis, AnalysisSettings
+from lit_transformer.analysis import Analysis, AnalysisSettings, Decoding
 from lit_transformer.checkpoints import AtomicCheckpointIO, find_checkpoint, read_checkpoint, run_folder_of
 from lit_transformer.data.datamodule import TranslationDataModule, tokenizer_of_state
 from lit_transformer.errors import UserError
@@ -215,7 +215,7 @@ class Trainer(pl.Trainer):
         components: str | None = None,
         limit: int | None = None,
         record: list[str] | None = None,
-        decoding: Literal["verified", "plain"] = "verified",
+        decoding: Decoding = "auto",
         confidence: float | None = None,
         dry_run: bool = False,
     ) -> None:
@@ -233,7 +233,8 @@ class Trainer(pl.Trainer):
             limit: Score a sample of so many sentences, drawn from the seed; written apart, and marked as such.
             record: Record loss (teacher-forced, with the accuracy of pieces) and chrf of every variant too.
             decoding: verified (hypotheses of the unchanged model are verified in parallel; the text is that of plain,
-                near-ties of floating point apart) or plain (every variant by itself).
+                near-ties of floating point apart), plain (every variant by itself), or auto: plain for beam search on a
+                CPU, where verifying takes no less time, else verified.
             confidence: Stop an evaluation as soon as its answer is this sure, for the analysis as a whole, such as
                 0.999; null decides nothing early.
             dry_run: Only print what would be evaluated, and how long it may take.

@@ -125,6 +125,19 @@ class TestEveryScorer:
         assert len(keys) == len(set(keys))
         assert {path.stem for path in (whole / "analysis/average/evaluations").iterdir()} == set(keys)
 
+    @pytest.mark.parametrize(
+        ("options", "search"),
+        [
+            ([], "verified"),
+            (["--model.decoding.beam=2"], "plain"),
+            (["--model.decoding.beam=2", "--confidence=0.99"], "verified"),
+            (["--decoding=plain"], "plain"),
+        ],
+    )
+    def test_how_variants_are_decoded(self, trained: Path, tmp_path: Path, options: list[str], search: str) -> None:
+        succeed(of("analyze", trained, *options, "--components=d:ff:1"), tmp_path)
+        assert read_json(trained / "analysis/average/selected/scores.json")["search"] == search
+
     @pytest.mark.parametrize("beam", [1, 4])
     def test_plain_decoding_gives_the_same_scores(self, trained: Path, tmp_path: Path, beam: int) -> None:
         scorer = "--trainer.callbacks+=callbacks.CriticalityScore", "--trainer.callbacks.grid=full"

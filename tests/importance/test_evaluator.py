@@ -1,106 +1,29 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import sacrebleu
 import torch
 from torch import nn
 
-from lit_transformer.bleu import CorpusBLEU
 from lit_transformer.components import component_ids
-from lit_transformer.data.batch import Batch, collate
-from lit_transformer.decoding import DecodingSettings, translate
+from lit_transformer.data.batch import Batch
 from lit_transformer.errors import UserError
 from lit_transformer.importance.dealing import Dealer
 from lit_transformer.importance.evaluation import Evaluation
-from lit_transformer.importance.evaluator import Chain, Evaluator, Steps
+from lit_transformer.importance.evaluator import Chain, Steps
 from lit_transformer.importance.journal import Journal
-from lit_transformer.importance.question import Question
 from lit_transformer.importance.records import Recorder
 from lit_transformer.importance.scores import contribution_scores
-from lit_transformer.importance.scoring_set import ScoringSet
 from lit_transformer.importance.variant import Variant, ablation
-from lit_transformer.importance.variant_decoder import Replacements, VariantDecoder
-from lit_transformer.model import Transformer, TransformerConfig, weights_digest
-from lit_transformer.surgery import ablated, component_parameters
-
-WORDS = [f"w{piece}" for piece in range(24)]
-SETTINGS = DecodingSettings(beam=1, max_extra_pieces=2)
-Pairs = list[tuple[list[int], list[int]]]
-
-
-def spell(ids: Sequence[int]) -> str:
-    return " ".join(WORDS[piece] for piece in ids if piece > 3)
-
-
-@pytest.fixture
-def model() -> Transformer:
-    torch.manual_seed(3)
-    model = Transformer(TransformerConfig(24, 24, 2, 2, 16, 24, 2, norm="pre", tie_embeddings="none")).eval()
-    nn.init.normal_(model.output.weight, std=0.5)
-    with torch.no_grad():
-        for parameter in model.parameters():
-            if parameter.dim() == 1:  # biases start at 0, where they would hide a mistake
-                parameter.add_(0.2 * torch.randn_like(parameter))
-    return model
-
-
-@pytest.fixture
-def batches(model: Transformer) -> list[Batch]:
-    """Sentences whose references are what the whole model says, with every fifth word changed: BLEU is not 100."""
-    random = np.random.default_rng(1)
-    sources = [random.integers(4, 24, random.integers(2, 9)).tolist() for _ in range(16)]
-    made = []
-    for first in range(0, 16, 6):
-        rows = np.arange(first, min(first + 6, 16))
-        batch = collate(rows, [(sources[row], [4]) for row in rows])
-        texts, _ = translate(model, batch, SETTINGS, spell)
-        changed = [" ".join("x" if n % 5 == 4 else word for n, word in enumerate(t.split())) for t in texts]
-        made.append(collate(rows, [(sources[row], [4]) for row in rows], [("s", text) for text in changed]))
-    return made
-
-
-INITIAL = 0.5
-"""Every initial weight of the tests."""
-
-
-def replacements(model: Transformer) -> Replacements:
-    return Replacements(
-        initial=lambda: {name: torch.full_like(tensor, INITIAL) for name, tensor in model.state_dict().items()},
-        # Not the same number everywhere, which the norms of the model would take away again.
-        means=lambda: {component: torch.linspace(-1, 1, 16) for component in model.components()},
-        drawn=lambda component, draw: {
-            name: draw * torch.linspace(-1, 1, tensor.numel()).view_as(tensor)
-            for name, tensor in component_parameters(model, component).items()
-        },
-    )
-
-
-def evaluator(model: Transformer, batches: list[Batch], **options: Any) -> Evaluator:
-    scoring_set = ScoringSet(batches, "digest")
-    settings = options.pop("decoding", SETTINGS)
-    detokenize = options.pop("detokenize", spell)
-    decoder = VariantDecoder(model, scoring_set, detokenize, settings, CorpusBLEU(), replacements(model))
-    return Evaluator(decoder, scoring_set, **options)
-
-
-def hypotheses(model: Transformer, batches: list[Batch]) -> list[str]:
-    return [text for batch in batches for text in translate(model, batch, SETTINGS, spell)[0]]
-
-
-def ids_of(evaluation: Evaluation) -> list[list[int]]:
-    return [part.tolist() for part in evaluation.pieces.split(evaluation.lengths.tolist())]
-
-
-def same(first: Evaluation, second: Evaluation) -> bool:
-    tensors = second.tensors()
-    return all(torch.equal(tensor, tensors[name]) for name, tensor in first.tensors().items())
-
+from lit_transformer.importance.variant_decoder import VariantDecoder
+from lit_transformer.model import Transformer, weights_digest
+from lit_transformer.surgery import ablated
+from tests.importance.toy import INITIAL, SETTINGS, evaluator, hypotheses, ids_of, same, spell
 
 VARIANTS = [
     Variant(),
@@ -366,70 +289,3 @@ def test_exact_matches_by_phenomenon(model: Transformer, batches: list[Batch]) -
     object.__setattr__(scorer.scoring_set, "phenomena", phenomena)
     found = scorer.exact_matches(scorer.evaluate())
     assert found == {"all": sum(right) / 16, "odd": sum(right[1::2]) / 8}
-
-
-class TestQuestions:
-    @pytest.fixture
-    def many(self, model: Transformer) -> list[Batch]:
-        """400 sentences whose references are what the model says, so that every drop is large."""
-        random = np.random.default_rng(2)
-        sources = [random.integers(4, 24, random.integers(2, 9)).tolist() for _ in range(400)]
-        made = []
-        for first in range(0, 400, 50):
-            rows = np.arange(first, first + 50)
-            batch = collate(rows, [(sources[row], [4]) for row in rows])
-            texts, _ = translate(model, batch, SETTINGS, spell)
-            made.append(collate(rows, [(sources[row], [4]) for row in rows], [("s", text) for text in texts]))
-        return made
-
-    def test_a_clear_answer_needs_only_some_sentences(self, model: Transformer, many: list[Batch]) -> None:
-        scorer = evaluator(model, many)
-        exact = evaluator(model, many).evaluate(ablation("d:ea:1"))
-        drop = exact.drop_from(scorer.evaluate())
-        assert drop > 10
-        found = scorer.evaluate(Question(ablation("d:ea:1"), threshold=1.0, z=3.0))
-        assert found.decision is not None
-        assert (found.early, found.decision["answer"]) == (True, "above")
-        assert found.decision["decoded"] < found.decision["changed"]
-        assert found.decision["lower"] <= drop <= found.decision["upper"]
-        # What stopped early answers its own question only.
-        assert not scorer.known(ablation("d:ea:1"))
-        assert not scorer.known(Question(ablation("d:ea:1"), threshold=2.0, z=3.0))
-
-    def test_one_that_is_not_settled_is_decoded_to_the_end(self, model: Transformer, many: list[Batch]) -> None:
-        scorer = evaluator(model, many)
-        exact = evaluator(model, many).evaluate(ablation("d:ea:1"))
-        drop = exact.drop_from(scorer.evaluate())
-        found = scorer.evaluate(Question(ablation("d:ea:1"), threshold=drop + 0.01, z=3.0))
-        assert not found.early
-        assert found.bleu == pytest.approx(exact.bleu)
-        assert torch.equal(found.statistics, exact.statistics)
-
-    def test_what_is_known_exactly_answers_every_question(self, model: Transformer, many: list[Batch]) -> None:
-        scorer = evaluator(model, many)
-        exact = scorer.evaluate(ablation("d:ea:1"))
-        assert scorer.evaluate(Question(ablation("d:ea:1"), threshold=1.0, z=3.0)) is exact
-
-    def test_against_a_rival(self, model: Transformer, many: list[Batch]) -> None:
-        scorer = evaluator(model, many)
-        found = {
-            component: evaluator(model, many).evaluate(ablation(component)).bleu for component in scorer.components
-        }
-        order = sorted(found, key=found.__getitem__, reverse=True)
-        race = Question(ablation(order[-1]), 0.0, z=3.0, stop_on=("above",), against=ablation(order[0]))
-        answer = scorer.evaluate(race)
-        assert answer.decision is not None
-        assert answer.decision["answer"] == "above"
-        assert answer.bleu < found[order[0]]
-
-    def test_few_changes_are_decoded_at_once(self, model: Transformer, batches: list[Batch]) -> None:
-        found = evaluator(model, batches).evaluate(Question(ablation("d:ea:1"), threshold=1.0, z=3.0))
-        assert found.decision is None
-        assert same(found, evaluator(model, batches).evaluate(ablation("d:ea:1")))
-
-    def test_written_and_read(self, model: Transformer, many: list[Batch], tmp_path: Path) -> None:
-        question = Question(ablation("d:ea:1"), threshold=1.0, z=3.0)
-        first = evaluator(model, many, journal=Journal(tmp_path)).evaluate(question)
-        again = evaluator(model, many, journal=Journal(tmp_path))
-        assert again.known(question)
-        assert again.evaluate(question).line() == first.line()
