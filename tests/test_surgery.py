@@ -234,14 +234,19 @@ class TestInterpolated:
         unchanged: Callable[[], None],
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
-        with monkeypatch.context() as within:
-            interrupt = Interrupt(within)
-            with pytest.raises(KeyboardInterrupt), interpolated(model, "d:ff:1", initial, 0.5):
-                pytest.fail("Ctrl-C comes before the context is entered")
-            # Four weights were changed, and four changed back.
-            assert interrupt.calls == 8
+        # A shell starts what it runs in the background with Ctrl-C ignored.
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        try:
+            with monkeypatch.context() as within:
+                interrupt = Interrupt(within)
+                with pytest.raises(KeyboardInterrupt), interpolated(model, "d:ff:1", initial, 0.5):
+                    pytest.fail("Ctrl-C comes before the context is entered")
+                # Four weights were changed, and four changed back.
+                assert interrupt.calls == 8
+            assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        finally:
+            signal.signal(signal.SIGINT, before)
         unchanged()
-        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
     def test_in_a_thread_that_signals_do_not_reach(
         self, model: Transformer, initial: dict[str, Tensor], unchanged: Callable[[], None]

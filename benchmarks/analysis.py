@@ -1,0 +1,194 @@
+"""Times an analysis of a trained model against the naive one, its early decisions, and the decoders a user could take.
+
+Run it alone on the machine: ``make bench`` or ``python benchmarks/analysis.py --checkpoint RUN --data FOLDER``. Without
+a checkpoint it takes the newest run of the demo below ``runs``, or trains the demo briefly. Everything is printed as
+Markdown. The naive analysis is one plain decoding per evaluation, with the same decoder in the same batches, the
+encoder's states computed again only where the encoder changes; the two take turns, evaluation by evaluation. The floor
+is the parallel pass over the drafts alone. All times hold the baseline, the counting of BLEU's statistics and the
+writing of the journal; the engine's hold the making of its drafts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import platform
+import shlex
+import statistics
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+# As the command line sets it; see lit_transformer.__main__.
+os.environ.setdefault("GOMP_SPINCOUNT", "10000")
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+import torch
+from torch.profiler import ProfilerActivity, profile
+
+from benchmarks.support import comparison as compare
+from benchmarks.support.clock import CLOCKS, median_seconds, seconds, use_clock
+from benchmarks.support.comparison import Comparison, Early
+from benchmarks.support.peers import Peer, ctranslate2, marian
+from benchmarks.support.processes import timed_run
+from benchmarks.support.subject import Subject, demo_run, description
+from benchmarks.support.tables import EARLY, EXACT, early_cells, exact_cells, print_peers, row, table
+from lit_transformer.decoding import PlainDecoder, in_precision
+from lit_transformer.importance.evaluation import Evaluation
+from lit_transformer.importance.records import Recorder
+from lit_transformer.importance.variant import ablation
+
+SCORES = ("contribution", "criticality", "group")
+
+
+def main() -> None:
+    """Measure what was asked for, and print it."""
+    options = _options()
+    logging.getLogger("pytorch_lightning.utilities.rank_zero").setLevel(logging.WARNING)
+    torch.set_num_threads(options.threads)
+    use_clock(options.clock)
+    with TemporaryDirectory() as temporary:
+        checkpoint, limit = options.checkpoint, options.limit
+        if checkpoint is None:
+            runs = Path("runs") if Path("runs/demo").is_dir() else Path(temporary)
+            checkpoint, limit = demo_run(runs, epochs=2), limit or 200
+        subject = Subject(checkpoint, options.data, limit)
+        print(
+            f"`{shlex.join(['python', *sys.argv])}`\n\n{description(subject)}; {platform.processor() or 'CPU'}, ",
+            end="",
+        )
+        print(f"Python {platform.python_version()}, {options.clock} time\n", flush=True)
+        for beam in options.beams:
+            subject.decode_with(beam)
+            _measure(subject, beam, options)
+        if options.processes > 1:
+            _print_processes(checkpoint, options, limit)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--checkpoint", type=Path, help="a checkpoint or a run's folder; a run of the demo without it")
+    parser.add_argument("--data", help="folder of the text, where it is not where it was in training")
+    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    parser.add_argument("--clock", choices=list(CLOCKS), default="wall", help="cpu: fair with one thread only")
+    parser.add_argument("--beams", type=int, nargs="+", default=[1, 4])
+    parser.add_argument("--scores", nargs="*", choices=SCORES, default=list(SCORES))
+    parser.add_argument("--limit", type=int, help="take a sample of so many sentences; without a checkpoint, 200")
+    parser.add_argument("--confidence", type=float, default=0.999, help="of early decisions; 0 for none")
+    parser.add_argument("--k", type=int, default=3, help="components that group ablation removes")
+    parser.add_argument("--runs", type=int, default=3, help="timed runs of what is short")
+    parser.add_argument("--processes", type=int, default=1, help="compare so many with one, each with one thread")
+    parser.add_argument("--profile", action="store_true", help="print where the time of one evaluation goes")
+    return parser.parse_args()
+
+
+def _measure(subject: Subject, beam: int, options: argparse.Namespace) -> None:
+    print(f"### {'Greedy' if beam == 1 else f'Beam {beam}'}\n", flush=True)
+    analysis = subject.analysis()
+    baseline = analysis.evaluator.evaluate()
+    factor = _print_precisions(subject, options.runs)
+    table(EXACT)
+    exact: list[Comparison] = []
+    for score in options.scores:
+        exact.append(_exactly(subject, score, options.k))
+        row(*exact_cells(exact[-1], factor))
+    if options.confidence:
+        table([f"confidence {options.confidence:g}", *EARLY])
+        for score, made in zip(options.scores, exact, strict=True):
+            row(*early_cells(made, _early(subject, made, score, options), factor))
+    _print_records(subject, baseline, options.runs)
+    print_peers(_peers(subject, baseline, options), exact)
+    if options.profile:
+        _print_profile(subject)
+
+
+def _exactly(subject: Subject, score: str, k: int) -> Comparison:
+    if score == "contribution":
+        return compare.contribution(subject)
+    return compare.criticality(subject) if score == "criticality" else compare.group_ablation(subject, k)
+
+
+def _early(subject: Subject, exact: Comparison, score: str, options: argparse.Namespace) -> Early:
+    if score == "contribution":
+        return compare.early_contribution(subject, options.confidence, exact)
+    if score == "criticality":
+        return compare.early_criticality(subject, options.confidence, exact)
+    return compare.early_group_ablation(subject, options.confidence, exact, options.k)
+
+
+def _print_precisions(subject: Subject, runs: int) -> float:
+    """Print the time of plain decoding in two precisions; return the faster one's, divided by that of float32."""
+    sources = [batch.source for batch in subject.analysis().evaluator.scoring_set.batches]
+    decoders = {
+        name: PlainDecoder(in_precision(subject.module.network, name), sources, subject.module.decoding)
+        for name in ("float32", "bfloat16")
+    }
+    for decoder in decoders.values():
+        decoder.decode()
+    turns = [{name: seconds(decoder.decode)[0] for name, decoder in decoders.items()} for _ in range(runs)]
+    spent = {name: statistics.median(turn[name] for turn in turns) for name in decoders}
+    print(f"One plain decoding of all sentences takes {spent['float32']:.2f} s in float32 and ", end="")
+    print(f"{spent['bfloat16']:.2f} s in bfloat16. The naive times below are those in float32.\n", flush=True)
+    return min(spent.values()) / spent["float32"]
+
+
+def _print_records(subject: Subject, baseline: Evaluation, runs: int) -> None:
+    """Print how long recording takes for one evaluation."""
+    analysis = subject.analysis()
+    ids = [pieces.tolist() for pieces in baseline.pieces.split(baseline.lengths.tolist())]
+    texts = compare.decoder_of(analysis).texts(ids)
+    network, scoring_set = subject.module.network, analysis.evaluator.scoring_set
+
+    def spent(name: str) -> float:
+        recorder = Recorder((name,))
+        return median_seconds(lambda: recorder.record(baseline, network, scoring_set, texts), runs)
+
+    print(
+        f"\nRecording takes {spent('loss'):.2f} s an evaluation for the loss and {spent('chrf'):.2f} s for chrF.\n",
+        flush=True,
+    )
+
+
+def _peers(subject: Subject, baseline: Evaluation, options: argparse.Namespace) -> list[Peer]:
+    network, settings = subject.module.network, subject.module.decoding
+    scoring_set = subject.analysis().evaluator.scoring_set
+    sources = [batch.source for batch in scoring_set.batches]
+    ids = [pieces.tolist() for pieces in baseline.pieces.split(baseline.lengths.tolist())]
+    # In the order of the batches.
+    ids = [ids[place] for place in torch.argsort(scoring_set.order).tolist()]
+    lengths = torch.tensor([len(pieces) + 1.0 for pieces in ids]).split([source.size(0) for source in sources])
+    means = [round(float(part.mean())) for part in lengths]
+    return [
+        marian(network, sources, means, settings.beam, options.runs),
+        ctranslate2(network, sources, ids, settings, options.threads, options.runs),
+    ]
+
+
+def _print_processes(checkpoint: Path, options: argparse.Namespace, limit: int | None) -> None:
+    many = options.processes
+    table(["contribution", "1 process, s", f"{many} processes, s", "times as fast", "without start and writing"])
+    for beam in options.beams:
+        single, dealt = (timed_run(checkpoint, options.data, beam, limit, count) for count in (1, many))
+        bare = (single.whole - single.start) / (dealt.whole - dealt.start)
+        times = [f"{run.whole:.1f} (start {run.start:.1f})" for run in (single, dealt)]
+        row(f"beam {beam}", *times, f"{single.whole / dealt.whole:.2f}", f"{bare:.2f}")
+    print()
+
+
+def _print_profile(subject: Subject) -> None:
+    """Print the operations that one evaluation spends its time in, of the middle component of the decoder."""
+    analysis = subject.analysis()
+    components = [name for name in analysis.evaluator.components if name.startswith("d:")]
+    variant = ablation(components[len(components) // 2])
+    decoder = compare.decoder_of(analysis)
+    decoder.verified(variant)
+    with profile(activities=[ProfilerActivity.CPU]) as found:
+        decoder.verified(variant)
+    print(f"One evaluation of {variant.name}:\n\n```")
+    print(found.key_averages().table(sort_by="self_cpu_time_total", row_limit=16, max_name_column_width=40))
+    print("```\n", flush=True)
+
+
+if __name__ == "__main__":
+    main()

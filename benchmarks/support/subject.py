@@ -1,0 +1,143 @@
+"""The trained model that an analysis is timed on, and analyses of it that write only into a temporary folder."""
+
+from __future__ import annotations
+
+import logging
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import torch
+from torch import Tensor
+
+from lit_transformer.analysis import Analysis, AnalysisSettings
+from lit_transformer.checkpoints import find_checkpoint, read_checkpoint
+from lit_transformer.data.datamodule import TranslationDataModule, tokenizer_of_state
+from lit_transformer.decoding import DecodingSettings
+from lit_transformer.importance.early import Answer
+from lit_transformer.importance.evaluator import Asked
+from lit_transformer.importance.question import Question
+from lit_transformer.importance.variant import Variant
+from lit_transformer.initial_weights import NoInitialWeightsError
+from lit_transformer.model import seeded_transformer
+from lit_transformer.module import LitTransformer
+from lit_transformer.trainer import Trainer
+
+log = logging.getLogger(__name__)
+
+BASELINE = Variant()
+
+
+class TimedAnalysis(Analysis):
+    """An analysis that knows what it was asked.
+
+    Attributes:
+        asked: The questions that may be answered early.
+    """
+
+    asked: list[Question]
+
+    @cached_property
+    def initial_weights(self) -> Mapping[str, Tensor]:
+        """The weights that the model was trained from; of an old checkpoint, those that its seed gives."""
+        try:
+            return super().initial_weights
+        except NoInitialWeightsError:
+            log.warning("The checkpoint keeps no initial weights; they are drawn again from its seed.")
+            return seeded_transformer(self.module.network.config, self.module.hparams["seed"]).state_dict()
+
+    def question(
+        self,
+        variant: Variant,
+        threshold: float,
+        stop_on: tuple[Answer, ...] = ("under", "above"),
+        against: Variant = BASELINE,
+    ) -> Asked:
+        """Return what is asked, and remember it; see `Analysis.question`."""
+        made = super().question(variant, threshold, stop_on, against)
+        if isinstance(made, Question):
+            self.asked.append(made)
+        return made
+
+
+@dataclass
+class Subject:
+    """A trained model with its corpus.
+
+    Args:
+        checkpoint: A checkpoint, or the folder of a run.
+        folder: Where its text lies now; None where it always was.
+        limit: Analyse only a sample of so many sentences.
+    """
+
+    checkpoint: Path
+    folder: str | None = None
+    limit: int | None = None
+    _temporary: TemporaryDirectory[str] = field(default_factory=TemporaryDirectory)
+    _made: int = 0
+
+    def __post_init__(self) -> None:
+        """Load the model and open its validation split."""
+        self.checkpoint = find_checkpoint(self.checkpoint)
+        content = read_checkpoint(self.checkpoint)
+        self.module = LitTransformer.load_from_checkpoint(self.checkpoint, map_location="cpu", weights_only=True)
+        self.module.eval()
+        settings = {**content["datamodule_hyper_parameters"], **({} if self.folder is None else {"dir": self.folder})}
+        self.data = TranslationDataModule(**settings)
+        self.data.use_tokenizer(tokenizer_of_state(content["TranslationDataModule"]))
+        self.data.open_split("validation")
+        trainer = Trainer(accelerator="cpu", devices=1, logger=False, enable_checkpointing=False, barebones=False)
+        trainer.datamodule = self.data
+        self.module.trainer = trainer
+
+    def decode_with(self, beam: int) -> None:
+        """Choose the width of the beam, 1 for greedy search; all else stays as the model was trained to be decoded."""
+        given = self.module.hparams["decoding"]
+        self.module.decoding = DecodingSettings(**{**given, "beam": beam, "precision": "float32"})
+
+    def analysis(self, plain: bool = False, confidence: float | None = None, decisions: int = 0) -> TimedAnalysis:
+        """Return a new analysis, which knows of no evaluation.
+
+        Args:
+            plain: Decode every variant by itself.
+            confidence: Decide early with this confidence.
+            decisions: Upper bound of the number of early decisions.
+        """
+        self._made += 1
+        output = f"{self._temporary.name}/{self._made}"
+        settings = AnalysisSettings(limit=self.limit, decoding="plain" if plain else "verified", confidence=confidence)
+        made = TimedAnalysis(self.module, self.data, self.checkpoint, output, settings)
+        made.decisions, made.asked = decisions, []
+        return made
+
+
+def demo_run(runs: Path, epochs: int) -> Path:
+    """Return the folder of a run of the demo: the newest one there is, or one that is trained briefly.
+
+    Args:
+        runs: The folder of all runs.
+        epochs: For how long to train.
+    """
+    found = sorted((runs / "demo").glob("*/checkpoints"), key=lambda path: path.stat().st_mtime)
+    if found:
+        return found[-1].parent
+    command = [sys.executable, "-m", "lit_transformer", "fit", "--config", "demo.yaml", f"--runs_dir={runs}"]
+    options = [f"--trainer.max_epochs={epochs}", "--trainer.enable_progress_bar=false", "--samples.count=0"]
+    subprocess.run([*command, *options], check=True)
+    return demo_run(runs, epochs)
+
+
+def description(subject: Subject) -> str:
+    """Return in a line what is analysed."""
+    config, sentences = subject.module.network.config, len(subject.data.encoded["validation"])
+    chosen = "" if subject.limit is None or subject.limit >= sentences else f" (a sample of {subject.limit})"
+    return (
+        f"{subject.data.set_name('validation')}, {sentences} sentences{chosen}; {config.norm}-norm, "
+        f"{config.encoder_layers}+{config.decoder_layers} layers, {config.d_model} wide, feed-forward "
+        f"{config.feed_forward}, {config.heads} heads, {config.target_vocab_size} pieces; torch {torch.__version__}, "
+        f"{torch.get_num_threads()} threads, float32"
+    )
