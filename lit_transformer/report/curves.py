@@ -50,7 +50,7 @@ def group_ablation_curve(rows: Sequence[Mapping[str, Any]], path: Path, *, subti
             axes.set_xticks([int(row["step"]) for row in steps], labels, fontsize=8)
         axes.set_xlabel("components removed")
         axes.set_ylabel("BLEU")
-        axes.set_ylim(bottom=0)
+        axes.set_ylim(0, 1.08 * axes.get_ylim()[1])
         axes.grid(axis="y", color="#dddddd", linewidth=0.6)
         axes.set_axisbelow(True)
         for side in ("top", "right"):
