@@ -27,6 +27,7 @@ from lit_transformer.importance.criticality import (
 )
 from lit_transformer.importance.evaluation import Evaluation
 from lit_transformer.importance.evaluator import Chain, Steps
+from lit_transformer.importance.module_criticality import SIGMAS
 from lit_transformer.importance.plan import Plan
 from lit_transformer.importance.resampling import resample_counts
 from lit_transformer.importance.tables import ScoreTable, table_text
@@ -54,7 +55,7 @@ class _Found:
         if not early:
             return {}
         last = self.evaluations.get(self.result.criticality)
-        bounds = {} if last is None or last.decision is None else last.decision
+        bounds = {} if last is None or not last.early or last.decision is None else last.decision
         return {
             "criticality_early": early,
             "criticality_drop_lower": bounds.get("lower"),
@@ -79,7 +80,8 @@ class CriticalityScore(ComponentScorer):
         include_norm: Move the component's LayerNorm too.
         variant: interpolate (the paper's); or one of what it was derived from, as a control, with columns of its own in
             the table: chatterji (the original module criticality with noise and distance, on the loss of a fixed
-            training sample) or rerandomize (fresh initial weights instead of interpolated ones, and BLEU).
+            training sample; minutes per component) or rerandomize (fresh initial weights instead of interpolated
+            ones, and BLEU).
         draws: For rerandomize, how many fresh initial weights are tried of each component.
         samples: For chatterji, draws of the noise at each point of its grid.
 
@@ -112,8 +114,11 @@ class CriticalityScore(ComponentScorer):
             # Loaded now, so that a dry run tells whether they are there.
             _ = analysis.initial_weights
         chosen = self.chosen(analysis)
-        if self.variant != "interpolate":
-            return Plan([Variant()], len(chosen) * (self.draws if self.variant == "rerandomize" else 1))
+        if self.variant == "rerandomize":
+            return Plan([Variant()], len(chosen) * self.draws)
+        if self.variant == "chatterji":
+            # A point of the grid that fails does so at its first draw as a rule; each is a pass over the sample.
+            return Plan([Variant()], len(chosen) * (len(GRID) * len(SIGMAS) + self.samples))
         if self.grid == "full":
             return Plan([Variant(), *(self._variant(name, alpha) for name in chosen for alpha in GRID[:-1])])
         if self.search == "bisect":
@@ -212,7 +217,13 @@ class CriticalityScore(ComponentScorer):
         table.correlate("contribution_and_criticality", "contribution", "criticality")
         table.write()
         curves = [
-            {"component": component, "alpha": alpha, "bleu": baseline.bleu - drop, "drop": drop}
+            {
+                "component": component,
+                "alpha": alpha,
+                "bleu": baseline.bleu - drop,
+                "drop": drop,
+                "early": alpha in made.evaluations and made.evaluations[alpha].early,
+            }
             for component, made in found.items()
             for alpha, drop in made.result.curve.items()
         ]

@@ -134,7 +134,8 @@ class GroupAblation(ComponentScorer):
             kinds = [kind_of(name) for name in self._known_greedy(analysis, k)] if self.matched else None
             name = "matched" if self.matched else "random"
             return {f"{name}-{seed}": random_order(chosen, k, seed, kinds) for seed in self.seeds}
-        rows = {row["component"]: row for row in load_scores(analysis.folder)["components"]}
+        made = (analysis.folder / "scores.json").is_file()
+        rows = {row["component"]: row for row in load_scores(analysis.folder)["components"]} if made else {}
         missing = [name for name in chosen if self.order not in rows.get(name, {})]
         if missing:
             raise UserError(

@@ -51,6 +51,15 @@ def main(args: Sequence[str] | None = None) -> None:
         # LightningCLI and the processes that DDP starts read the command line themselves.
         sys.argv[1:] = args
         TransformerCLI()
+    except KeyboardInterrupt:
+        if os.environ.get(DEBUG):
+            raise
+        print(
+            "lit-transformer: interrupted. What was written is whole; the same command starts again, and an analysis "
+            "goes on where it was.",
+            file=sys.stderr,
+        )
+        raise SystemExit(130) from None
     except Exception as error:
         message = message_for_user(error)
         if message is None or os.environ.get(DEBUG):
@@ -81,12 +90,14 @@ def message_for_user(error: BaseException) -> str | None:
 
     if isinstance(error, UserError):
         return str(error)
-    if isinstance(error, (ArgumentError, MisconfigurationException)):
+    # What a class of the configuration refuses comes as a ValueError of the parser, when it is made.
+    if isinstance(error, (ArgumentError, MisconfigurationException, ValueError)):
         cause = error.__cause__ or error.__context__
         while cause is not None:
             if isinstance(cause, UserError):
                 return str(cause)
             cause = cause.__cause__ or cause.__context__
+    if isinstance(error, (ArgumentError, MisconfigurationException)):
         text = re.sub(r'Parser key "([\w.]+)"', r"--\1", " ".join(str(error).split()))
         return f"{text.rstrip('.')}. See --help." if isinstance(error, ArgumentError) else text
     return None

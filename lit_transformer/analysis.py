@@ -100,15 +100,20 @@ class Analysis:
         """Upper bound of the number of early decisions, over all scorers."""
 
     @property
+    def is_sample(self) -> bool:
+        """Whether the limit leaves sentences out."""
+        return self._rows("validation") is not None
+
+    @property
     def folder(self) -> Path:
         """Where the evaluations and scores of the analysed checkpoint go."""
         folder = self.output_folder / "analysis" / self.checkpoint.stem
-        return folder if self.settings.limit is None else folder / f"limit-{self.settings.limit}"
+        return folder / f"limit-{self.settings.limit}" if self.is_sample else folder
 
     @property
     def report_folder(self) -> Path:
         """Where pictures go: beside the scores of a sample, which never replace those of the whole set."""
-        return self.output_folder / "report" if self.settings.limit is None else self.folder
+        return self.folder if self.is_sample else self.output_folder / "report"
 
     @property
     def evaluator(self) -> Evaluator:

@@ -207,7 +207,8 @@ class TransformerCLI(LightningCLI):
         options = {**config["trainer"], **kwargs}
         folder = self._run_folder(command, config)
         options["default_root_dir"] = str(folder)
-        if options.get("logger") is None and command in ("fit", "test", "analyze") and not options.get("fast_dev_run"):
+        silent = options.get("fast_dev_run") or (command == "analyze" and config["dry_run"])
+        if options.get("logger") is None and command in ("fit", "test", "analyze") and not silent:
             options["logger"] = run_loggers(config["wandb"], folder, command)
         elif options.get("logger") is None:
             options["logger"] = False

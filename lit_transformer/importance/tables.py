@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,14 @@ from lit_transformer.errors import UserError
 from lit_transformer.files import write_text
 from lit_transformer.importance.ranking import rank_correlation
 
+log = logging.getLogger(__name__)
+
 SCORES_FORMAT = 2
 SAME = ("format", "weights", "tokenizer", "scoring_set", "signature", "decoding")
 """What two tables must have in common to be one."""
+
+BESIDE = ("criticality_curves.csv", "group_ablation.csv")
+"""Tables that lie beside the scores, which say what they rest on."""
 
 Row = Mapping[str, Any]
 """The columns of one component, by name: text, numbers, booleans, or None for nothing."""
@@ -41,9 +47,15 @@ class ScoreTable:
         """What the numbers rest on."""
         self._sections: dict[str, Any] = {}
         self._rows: dict[str, dict[str, Any]] = {}
+        self._stale = False
         if (folder / "scores.json").is_file():
             before = load_scores(folder)
-            if all(before.get(name) == self.about.get(name) for name in SAME):
+            same = [name for name in SAME if before.get(name) == self.about.get(name)]
+            if len(same) < len(SAME):
+                other = ", ".join(name for name in SAME if name not in same)
+                log.warning("The scores in %s are of another %s, and are replaced.", folder, other)
+                self._stale = True
+            else:
                 self._sections = {k: v for k, v in before.items() if k not in self.about and k != "components"}
                 self._rows = {row["component"]: dict(row) for row in before["components"]}
 
@@ -94,6 +106,11 @@ class ScoreTable:
             UserError: A file can't be written.
             ValueError: A number is not finite.
         """
+        if self._stale:
+            # Beside the new scores they would seem to be of the same model and sentences.
+            for name in BESIDE:
+                (self._folder / name).unlink(missing_ok=True)
+            self._stale = False
         rows = self.rows
         columns = list(dict.fromkeys(name for row in rows for name in row))
         # Both texts are made before either is written, so that a bad number leaves no half of a pair.

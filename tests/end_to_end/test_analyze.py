@@ -27,6 +27,7 @@ from tests.end_to_end.running import (
 )
 
 EVERYTHING = ("--config", "analysis.yaml", "--trainer.callbacks.k=2", "--components=d:*")
+PICTURES = {"criticality.png", "group_ablation.png"}
 RESULTS = ("scores.csv", "scores.json", "criticality_curves.csv", "group_ablation.csv")
 
 
@@ -233,11 +234,10 @@ class TestGoingOn:
 
     def test_ctrl_c_leaves_the_model_and_what_was_written(self, trained: Path, tmp_path: Path) -> None:
         before = (trained / "checkpoints/average.ckpt").read_bytes()
-        with (
-            mock.patch("callbacks.contribution.contribution_table", side_effect=KeyboardInterrupt),
-            pytest.raises(KeyboardInterrupt),
-        ):
-            run(of("analyze", trained), tmp_path)
+        with mock.patch("callbacks.contribution.contribution_table", side_effect=KeyboardInterrupt):
+            finished = run(of("analyze", trained), tmp_path)
+        assert finished.status == 130
+        assert finished.errors.splitlines()[-1].startswith("lit-transformer: interrupted.")
         assert (trained / "checkpoints/average.ckpt").read_bytes() == before
         assert len((trained / "analysis/average/evaluations.jsonl").read_text().splitlines()) == 9
         succeed(of("analyze", trained), tmp_path)
@@ -252,6 +252,21 @@ class TestOptions:
         assert "CriticalityScore │ 9 │ 0 │ 72" in text
         assert "minutes" in text
         assert not (trained / "analysis").exists()
+        assert not list((trained / "wandb").glob("*analyze*"))
+
+    def test_a_limit_beyond_the_set_is_none(self, trained: Path, tmp_path: Path) -> None:
+        succeed(of("analyze", trained, "--limit", "24", "--components=d:ff:1"), tmp_path)
+        about = read_json(trained / "analysis/average/selected/scores.json")
+        assert "sample_of" not in about["scoring_set"]
+
+    def test_scores_of_another_set_replace_all_tables_and_say_so(self, trained: Path, tmp_path: Path) -> None:
+        succeed(of("analyze", trained, *EVERYTHING), tmp_path)
+        folder = trained / "analysis/average/selected"
+        assert (folder / "group_ablation.csv").is_file()
+        finished = succeed(of("analyze", trained, "--components=d:*", "--data.validation_size=10"), tmp_path)
+        assert "are of another scoring_set, and are replaced" in finished.errors
+        assert {path.name for path in folder.iterdir()} == {"scores.csv", "scores.json", "contribution.png"} | PICTURES
+        assert read_json(folder / "scores.json")["baseline"]["sentences"] == 10
 
     def test_a_sample_is_marked_and_written_apart(self, trained: Path, tmp_path: Path) -> None:
         succeed(of("analyze", trained, "--limit", "7"), tmp_path)
@@ -300,6 +315,8 @@ class TestOptions:
             (["--limit", "0"], "--limit is 0"),
             (["--record", "[bleurt]"], "--record 'bleurt' is unknown"),
             (["--confidence", "1.5"], "--confidence is 1.5"),
+            (["--config", "analysis.yaml", "--trainer.callbacks.k=0"], "GroupAblation's k is 0; give a number"),
+            (["--trainer.callbacks+=callbacks.CriticalityScore", "--trainer.callbacks.epsilon=-1"], "epsilon is -1"),
             (["--config", "analysis.yaml", "--trainer.callbacks.k=9"], "k is 9, but its selectors leave 8 components"),
         ],
     )
