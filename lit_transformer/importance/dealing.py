@@ -96,8 +96,17 @@ class StoreDealer(Dealer):
                 self._store.set(self._key(f"said/{place}"), json.dumps(news))
 
     def gather(self, mine: list[Any]) -> list[Any]:
-        """Return the lists of all processes one after another, the same on each."""
-        return [item for part in self._gather(mine) for item in part]
+        """Return the lists of all processes one after another, the same on each.
+
+        Raises:
+            FirstProcessGoneError: The first process is gone.
+        """
+        try:
+            return [item for part in self._gather(mine) for item in part]
+        except RuntimeError as error:
+            if self.rank == 0:
+                raise
+            raise _gone(error) from error
 
     def _listen(self) -> None:
         if self.rank:
@@ -117,7 +126,11 @@ def _store_errors() -> Iterator[None]:
     try:
         yield
     except (DistStoreError, DistNetworkError) as error:
-        raise FirstProcessGoneError(
-            "the first process of the analysis is gone; what was evaluated is kept: run the same command again and it "
-            f"goes on from there ({str(error).splitlines()[0]})."
-        ) from error
+        raise _gone(error) from error
+
+
+def _gone(error: Exception) -> FirstProcessGoneError:
+    return FirstProcessGoneError(
+        "the first process of the analysis is gone; what was evaluated is kept: run the same command again and it goes "
+        f"on from there ({str(error).splitlines()[0]})."
+    )

@@ -113,3 +113,13 @@ def test_a_first_process_that_is_gone_is_told_in_one_line() -> None:
     ) as told:
         dealer.deal([1.0], lambda _: None, lambda _: None)
     assert "\n" not in str(told.value)
+
+
+def test_a_gathering_that_fails_is_told_by_all_but_the_first() -> None:
+    def closed(mine: list[Any]) -> list[list[Any]]:
+        raise RuntimeError("Connection closed by peer")
+
+    with pytest.raises(FirstProcessGoneError, match="Connection closed by peer"):
+        StoreDealer(HashStore(), 1, 2, closed).gather([1])
+    with pytest.raises(RuntimeError, match=r"^Connection closed by peer$"):
+        StoreDealer(HashStore(), 0, 2, closed).gather([1])
