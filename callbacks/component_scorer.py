@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from lit_transformer.surgery import component_parameters
 from lit_transformer.trainer import Trainer
 
 
-class ComponentScorer(pl.Callback):
+class ComponentScorer(pl.Callback, ABC):
     """A scoring callback over selected components.
 
     Args:
@@ -39,13 +40,13 @@ class ComponentScorer(pl.Callback):
         layers = pl_module.hparams["encoder_layers"], pl_module.hparams["decoder_layers"]
         select(trainer.analysis_settings.components or self.components, component_ids(*layers))
 
+    @abstractmethod
     def plan(self, analysis: Analysis) -> Plan:
         """Return what `on_analyze` will evaluate."""
-        raise NotImplementedError
 
+    @abstractmethod
     def on_analyze(self, trainer: Trainer, pl_module: LitTransformer, analysis: Analysis) -> None:
         """Score the components; called on every process, with the model on its device."""
-        raise NotImplementedError
 
     def selectors(self, analysis: Analysis) -> list[str]:
         """The selectors that hold."""
