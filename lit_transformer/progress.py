@@ -172,7 +172,7 @@ def print_plans(plans: Mapping[str, tuple[int, int, int]], about: Mapping[str, A
     most = certain + sum(more for *_, more in plans.values())
     Console(emoji=False).print(
         f"A plain evaluation takes about {seconds:.1f} s here, so this takes at most {most * seconds / 60:.1f} minutes "
-        f"on one process; verified drafts make it less. Memory: about {size / 2**20:.0f} MiB beside the model.",
+        f"on one process. Memory: about {size / 2**20:.0f} MiB beside the model.",
         highlight=False,
     )
 
