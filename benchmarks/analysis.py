@@ -181,10 +181,10 @@ def _print_profile(subject: Subject) -> None:
     analysis = subject.analysis()
     components = [name for name in analysis.evaluator.components if name.startswith("d:")]
     variant = ablation(components[len(components) // 2])
-    decoder = compare.decoder_of(analysis)
-    decoder.verified(variant)
+    decoder, before = compare.decoder_of(analysis), analysis.evaluator._before(variant)
+    decoder.verified(variant, before)
     with profile(activities=[ProfilerActivity.CPU]) as found:
-        decoder.verified(variant)
+        decoder.verified(variant, before)
     print(f"One evaluation of {variant.name}:\n\n```")
     print(found.key_averages().table(sort_by="self_cpu_time_total", row_limit=16, max_name_column_width=40))
     print("```\n", flush=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -120,7 +120,8 @@ class CriticalityScore(ComponentScorer):
             # A point of the grid that fails does so at its first draw as a rule; each is a pass over the sample.
             return Plan([Variant()], len(chosen) * (len(GRID) * len(SIGMAS) + self.samples))
         if self.grid == "full":
-            return Plan([Variant(), *(self._variant(name, alpha) for name in chosen for alpha in GRID[:-1])])
+            curve = [(alpha, GRID[:place] if analysis.drafts_along_path else ()) for place, alpha in enumerate(GRID)]
+            return Plan([Variant(), *(self._variant(name, *step) for name in chosen for step in curve[:-1])])
         if self.search == "bisect":
             return Plan([Variant()], at_most=len(chosen) * (len(GRID) - 1).bit_length())
         return Plan([Variant(), *(self._variant(name, 0.0) for name in chosen)], len(chosen) * (len(GRID) - 2))
@@ -164,8 +165,10 @@ class CriticalityScore(ComponentScorer):
             table.write()
             print(self.folder(analysis) / "scores.csv")
 
-    def _variant(self, component: str, alpha: float, plain: bool = False) -> Variant:
-        return Variant(interpolated=component, alpha=alpha, include_norm=self.include_norm, plain=plain)
+    def _variant(self, component: str, alpha: float, path: Sequence[float] = (), plain: bool = False) -> Variant:
+        return Variant(
+            interpolated=component, alpha=alpha, include_norm=self.include_norm, path=tuple(path), plain=plain
+        )
 
     def _steps(self, analysis: Analysis, component: str, baseline: Evaluation, epsilon: float) -> Steps:
         """Ask for the evaluations of one component; returns what was `_Found`."""
@@ -174,7 +177,7 @@ class CriticalityScore(ComponentScorer):
         try:
             alpha = next(search)
             while True:
-                variant = self._variant(component, alpha)
+                variant = self._variant(component, alpha, list(evaluations) if analysis.drafts_along_path else ())
                 # A whole curve is asked for its values, not for decisions.
                 made = yield variant if self.grid == "full" else analysis.question(variant, epsilon)
                 if not made.early and is_close(made.drop_from(baseline), epsilon):

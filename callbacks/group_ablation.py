@@ -230,8 +230,10 @@ class GroupAblation(ComponentScorer):
         gone = order[:step]
         if self.order == "greedy" and split == "validation" and step:
             return ablation(*gone, draft=order[: step - 1])
+        if step == 0 or (step == 1 and split == "validation"):
+            return ablation(*gone)
         # A draft that is used once costs more than it spares.
-        return ablation(*gone, plain=True) if step > 1 else ablation(*gone)
+        return ablation(*gone, plain=True)
 
     def _test_evaluator(self, analysis: Analysis) -> Evaluator | None:
         if not self.test:

@@ -152,6 +152,14 @@ class Analysis:
         z = critical_value(confidence, max(self.decisions, 1), "--confidence")
         return Question(variant, threshold, z, stop_on, against)
 
+    @property
+    def drafts_along_path(self) -> bool:
+        """Whether the alphas of a component's criticality are each the draft of the next one.
+
+        A beam's hypotheses do not tell its other prefixes, and early decisions compare with the baseline.
+        """
+        return self.search == "verified" and self.module.decoding.beam == 1 and self.settings.confidence is None
+
     def about(self, split: str = "validation") -> dict[str, Any]:
         """Return what the scores rest on, as plain types."""
         return {

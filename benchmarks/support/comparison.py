@@ -86,11 +86,14 @@ class _Order(GroupAblation):
 
 def scan_steps(analysis: TimedAnalysis, component: str, baseline: Evaluation) -> Steps:
     """Ask for what `callbacks.CriticalityScore` asks for; returns the component's `Criticality`."""
-    search = scan(EPSILON)
+    search, path = scan(EPSILON), list[float]()
     try:
         alpha = next(search)
         while True:
-            made = yield analysis.question(Variant(interpolated=component, alpha=alpha), EPSILON)
+            before = tuple(path) if analysis.drafts_along_path else ()
+            path.append(alpha)
+            variant = Variant(interpolated=component, alpha=alpha, path=before)
+            made = yield analysis.question(variant, EPSILON)
             if not made.early and is_close(made.drop_from(baseline), EPSILON):
                 made = yield Variant(interpolated=component, alpha=alpha, plain=True)
             alpha = search.send(made.drop_from(baseline))
@@ -111,8 +114,6 @@ class Timed:
         self.decoder = decoder_of(self.fast)
         self.found = Comparison(score)
         self.baseline = self.both(BASELINE)
-        # What every later evaluation compares with, made once.
-        self.found.engine += seconds(lambda: self.decoder.draft_statistics(()))[0]
 
     def both(self, variant: Variant) -> Evaluation:
         """Evaluate a variant in both ways, now one and now the other first; return the engine's evaluation."""
@@ -127,7 +128,8 @@ class Timed:
         found.bleu[variant] = fast.bleu
         if variant in (BASELINE,) or variant.plain:
             return fast
-        found.floor += seconds(lambda: self.decoder.held(variant))[0]
+        before = self.fast.evaluator._before(variant)
+        found.floor += seconds(lambda: self.decoder.start(variant, before))[0]
         found.evaluations += 1
         found.held += fast.held
         found.sentences += fast.sentences

@@ -6,6 +6,7 @@ from lit_transformer.decoding.plain import Decoded, PlainDecoder
 from lit_transformer.decoding.protocol import BOS, EOS, PAD, UNK, Decodable, Verifiable
 from lit_transformer.decoding.reference import Reference
 from lit_transformer.decoding.settings import DecodingSettings
+from lit_transformer.decoding.started import StartedDecoding
 from lit_transformer.decoding.translate import translate
 from lit_transformer.decoding.verified import VerifiedDecoder
 
@@ -20,6 +21,7 @@ __all__ = [
     "Hypotheses",
     "PlainDecoder",
     "Reference",
+    "StartedDecoding",
     "Verifiable",
     "VerifiedDecoder",
     "decode",

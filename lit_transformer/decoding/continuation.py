@@ -8,7 +8,7 @@ from torch.nn import functional as F
 
 from lit_transformer.decoding.greedy import LIVE_SHARE
 from lit_transformer.decoding.prefix_store import Rows
-from lit_transformer.decoding.verification import Astray, Verification, children, needed_columns
+from lit_transformer.decoding.verification import Astray, Verification, children, joined, needed_columns
 
 # Columns that no live prefix attends to are dropped once there are this many times as many as are needed.
 _CROWDED = 1.6
@@ -110,3 +110,15 @@ class Continuation:
         )
         state.known = found & known
         self._ahead = self._ahead and bool((state.search.lengths < state.scored).any())
+
+
+def search_on(verification: Verification, pool: list[Astray], least: int) -> list[Astray]:
+    """Search on for sentences that left their drafts, all together; return those that are not done.
+
+    Args:
+        verification: The search that they left.
+        pool: The sentences.
+        least: With fewer live prefixes than this, those sentences are given back, to be searched on with others.
+    """
+    left = Continuation(verification, joined(pool, verification.scorer), verification.beam).search(least)
+    return [] if left is None else [left]

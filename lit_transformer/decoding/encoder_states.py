@@ -31,11 +31,18 @@ class EncoderStates:
 
     def padded(self, sentences: Tensor) -> tuple[Tensor, Tensor]:
         """Return the states of these sentences, ``(sentences, source_length, d_model)``, and where there are none."""
+        rows, padding = self.rows(sentences)
+        return self.states[rows], padding
+
+    def rows(self, sentences: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the rows of the states of these sentences, ``(sentences, source_length)``, and where there are none.
+
+        Where there are none, it is the row of zeros.
+        """
         lengths = self.lengths[sentences].unsqueeze(1)
         columns = torch.arange(int(lengths.max()), device=lengths.device)
         padding = columns >= lengths
-        rows = (self.first[sentences].unsqueeze(1) + columns).masked_fill(padding, self.states.size(0) - 1)
-        return self.states[rows], padding
+        return (self.first[sentences].unsqueeze(1) + columns).masked_fill(padding, self.states.size(0) - 1), padding
 
     @property
     def kept_bytes(self) -> int:

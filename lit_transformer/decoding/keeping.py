@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import torch
 from torch import Tensor
 
+from lit_transformer.decoding.draft import Draft
+from lit_transformer.decoding.plain import Decoded
 from lit_transformer.decoding.prefix_store import PrefixStore, Rows
 from lit_transformer.decoding.protocol import Verifiable
 from lit_transformer.decoding.reference import Reference
@@ -22,43 +26,104 @@ def keep(model: Verifiable, reference: Reference, memory_limit: int) -> None:
         memory_limit: The most bytes.
     """
     reference.entering = {}
+    if not reference.draft.chunks:
+        return
     if reference.encoder.kept_bytes > memory_limit:
         reference.encoder.entering = {}
         return
     places = _places(model, reference, memory_limit - reference.encoder.kept_bytes)
     if not places:
         return
-    states = reference.encoder.states
+    states, order = reference.encoder.states, model.order("d")
+    for layer, component in enumerate(component for component in order if ":ea:" in component):
+        pair = None if model.ablated(component) else model.source_keys_values(states.unsqueeze(0), layer)
+        if pair is not None:
+            reference.source[layer] = pair[0][0].contiguous(), pair[1][0].contiguous()
     nodes = reference.draft.pieces.numel()
     reference.entering = {place: states.new_empty(nodes, states.size(1)) for place in places}
     scorer = Scorer(model, reference, (), reference.encoder, 1)
-    for number in range(len(reference.draft.chunks)):
-        _keep_chunk(reference, number, scorer)
+    for number, chunk in enumerate(reference.draft.chunks):
+        every = torch.arange(chunk.sentences.numel(), device=chunk.nodes.device)
+        _keep_rows(reference, number, every, scorer, len(order))
+
+
+def rebased(
+    model: Verifiable, reference: Reference, decoded: Decoded, draft: Draft, pieces: Tensor, changed: Collection[str]
+) -> Reference:
+    """Return a reference whose draft is what a variant of the model was decoded to, by greedy search.
+
+    It serves variants that differ from the model in the same components: what enters the first of these is the
+    model's own. That is taken from the reference for sentences that it has the prefixes of, and computed for others.
+
+    Args:
+        model: The model or a variant that differs in these components.
+        reference: Of the model.
+        decoded: The hypotheses.
+        draft: The trees of their prefixes.
+        pieces: Their pieces, ``(sentences, longest)``, on the device.
+        changed: The components.
+    """
+    made = Reference(decoded, pieces, draft, reference.encoder, source=reference.source)
+    scorer = Scorer(model, reference, changed, reference.encoder, 1)
+    start = scorer.start
+    if start not in reference.entering:
+        return made
+    known, first = _known(reference, made)
+    kept = reference.entering[start]
+    made.entering = {start: kept.new_empty(draft.pieces.numel(), kept.size(1))}
+    for number, chunk in enumerate(draft.chunks):
+        same = known[chunk.sentences]
+        _keep_rows(made, number, (~same).nonzero().squeeze(1), scorer, start)
+        rows = same.nonzero().squeeze(1)
+        slots = torch.arange(chunk.slots, device=rows.device)
+        nodes = chunk.nodes[rows].unsqueeze(1) + slots
+        there = draft.exists[nodes]
+        before, nodes = (first[chunk.sentences[rows]].unsqueeze(1) + slots)[there], nodes[there]
+        made.entering[start][nodes] = kept[before]
+        for layer, pair in scorer.kept_keys_values(before).items():
+            for whole, tensor in zip(_own(made, layer, pair[0]), pair, strict=True):
+                whole[nodes] = tensor
+    return made
+
+
+def _known(reference: Reference, made: Reference) -> tuple[Tensor, Tensor]:
+    """Return for which sentences a reference has all prefixes of another, and the first node of each sentence."""
+    count = len(reference.decoded)
+    device = made.pieces.device
+    scored = [(each.decoded.lengths - each.decoded.non_terminated.long()).to(device) for each in (reference, made)]
+    width = min(reference.pieces.size(1), made.pieces.size(1))
+    beyond = torch.arange(width, device=device) >= scored[1].unsqueeze(1)
+    same = (reference.pieces[:, :width] == made.pieces[:, :width]) | beyond
+    first = torch.zeros(count, dtype=torch.int64, device=device)
+    for chunk in reference.draft.chunks:
+        first[chunk.sentences] = chunk.nodes
+    return same.all(dim=1) & (scored[1] <= scored[0]), first
 
 
 def _places(model: Verifiable, reference: Reference, room: int) -> list[int]:
     """Return the places of the decoder's order before which states can be kept."""
     order, states = model.order("d"), reference.encoder.states
     nodes, each = reference.draft.pieces.numel(), states.element_size() * states.size(1)
-    # Keys and values of each layer, of targets and sources; chunks pad both a little.
+    # Keys and values of each layer, of targets and sources.
     layers = [place for place, component in enumerate(order) if ":sa:" in component]
-    room -= 2 * len(layers) * each * (nodes + 2 * states.size(0))
+    room -= 2 * len(layers) * each * (nodes + states.size(0))
     for places in (list(range(1, len(order))), layers[1:]):
         if places and room >= each * nodes * len(places):
             return places
     return []
 
 
-def _keep_chunk(reference: Reference, number: int, scorer: Scorer) -> None:
+def _keep_rows(reference: Reference, number: int, rows: Tensor, scorer: Scorer, until: int) -> None:
+    """Compute all nodes of some rows of a chunk up to a place, and keep what the reference has room for."""
+    if rows.numel() == 0:
+        return
     draft, chunk = reference.draft, reference.draft.chunks[number]
-    every = torch.arange(chunk.sentences.numel(), device=chunk.nodes.device)
-    store = PrefixStore(every.numel(), chunk.slots, *scorer.source(number, every))
-    kept = {layer: pair for layer, pair in enumerate(store.source_keys_values) if pair is not None}
-    reference.source.append(kept)
-    nodes = chunk.nodes.unsqueeze(1) + torch.arange(chunk.slots, device=chunk.nodes.device)
+    store = PrefixStore(rows.numel(), chunk.slots, *scorer.source(chunk.sentences[rows], until))
+    nodes = chunk.nodes[rows].unsqueeze(1) + torch.arange(chunk.slots, device=rows.device)
     sentences, slots = draft.exists[nodes].nonzero(as_tuple=True)
     chosen = nodes[sentences, slots]
-    store.focus(Rows(sentences, slots, 0, chunk.blocked, every.numel()))
+    blocked = chunk.blocked if chunk.blocked.size(0) == 1 else chunk.blocked[rows]
+    store.focus(Rows(sentences, slots, 0, blocked, rows.numel()))
 
     def seen(place: int, x: Tensor) -> None:
         if place in reference.entering:
@@ -66,10 +131,15 @@ def _keep_chunk(reference: Reference, number: int, scorer: Scorer) -> None:
 
     depths = torch.div(slots + draft.beam - 1, draft.beam, rounding_mode="floor")
     model = scorer.model
-    model.run_rows(model.embed_rows(draft.pieces[chosen], depths), range(len(model.order("d"))), store, seen)
+    seen(until, model.run_rows(model.embed_rows(draft.pieces[chosen], depths), range(until), store, seen))
     for layer, pair in store.layers.items():
-        if layer not in reference.own:
-            shape = (draft.pieces.numel(), pair[0].size(1), pair[0].size(3))
-            reference.own[layer] = pair[0].new_zeros(shape), pair[1].new_zeros(shape)
-        for whole, tensor in zip(reference.own[layer], pair, strict=True):
-            whole[nodes] = tensor.transpose(1, 2)
+        for whole, tensor in zip(_own(reference, layer, pair[0][:, :, 0]), pair, strict=True):
+            whole[nodes] = tensor[:, :, : chunk.slots].transpose(1, 2)
+
+
+def _own(reference: Reference, layer: int, like: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the room for a layer's keys and values at all nodes; ``like`` is ``(some, heads, head_size)``."""
+    if layer not in reference.own:
+        shape = (reference.draft.pieces.numel(), *like.shape[1:])
+        reference.own[layer] = like.new_zeros(shape), like.new_zeros(shape)
+    return reference.own[layer]

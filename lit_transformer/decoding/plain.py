@@ -43,6 +43,17 @@ class Decoded:
         """Return the ids of each sentence, as a tokenizer takes them."""
         return [sentence.tolist() for sentence in self.pieces.split(self.lengths.tolist())]
 
+    def select(self, sentences: Tensor) -> Decoded:
+        """Return these sentences, in this order, ``(new_sentences,)``."""
+        pieces, lengths = selected(self.pieces, self.lengths, sentences)
+        return Decoded(pieces, lengths, self.non_terminated[sentences], self.held[sentences])
+
+    def padded(self, longest: int) -> Tensor:
+        """Return the pieces with zeros after the end of each sentence, int64 ``(sentences, longest)``."""
+        result = torch.zeros(len(self), longest, dtype=torch.int64)
+        result[torch.arange(longest) < self.lengths.unsqueeze(1)] = self.pieces.long()
+        return result
+
 
 class SentenceSet:
     """Sentences to decode, of which blank ones have the empty hypothesis and are never decoded.
@@ -132,7 +143,7 @@ class PlainDecoder:
             return beam_search(self.model, source, limits, settings.beam, settings.length_penalty, encoded, trace)
         found = greedy_search(self.model, source, limits, encoded)
         if trace is not None:
-            trace.take(found)
+            trace.take(found.pieces, found.lengths, found.non_terminated)
         return found
 
 
@@ -161,9 +172,23 @@ def collected(
         lengths[places], non_terminated[places] = joined.lengths, joined.non_terminated
         first[places] = joined.lengths.cumsum(0) - joined.lengths
     wanted = torch.arange(count) if sentences is None else sentences.cpu()
-    lengths, first = lengths[wanted], first[wanted]
-    inside = torch.arange(int(lengths.sum())) - (lengths.cumsum(0) - lengths).repeat_interleave(lengths)
     held = torch.zeros(count, dtype=torch.bool) if held is None else held.cpu()
-    return Decoded(
-        joined.pieces[first.repeat_interleave(lengths) + inside], lengths, non_terminated[wanted], held[wanted]
-    )
+    pieces = _pieces_at(joined.pieces, first[wanted], lengths[wanted])
+    return Decoded(pieces, lengths[wanted], non_terminated[wanted], held[wanted])
+
+
+def selected(pieces: Tensor, lengths: Tensor, sentences: Tensor) -> tuple[Tensor, Tensor]:
+    """Return pieces and lengths of some sentences.
+
+    Args:
+        pieces: Of all sentences, one after another, ``(total_length,)``.
+        lengths: ``(sentences,)``.
+        sentences: Which ones, in the order wanted, ``(new_sentences,)``.
+    """
+    first = lengths.cumsum(0) - lengths
+    return _pieces_at(pieces, first[sentences], lengths[sentences]), lengths[sentences]
+
+
+def _pieces_at(pieces: Tensor, first: Tensor, lengths: Tensor) -> Tensor:
+    inside = torch.arange(int(lengths.sum())) - (lengths.cumsum(0) - lengths).repeat_interleave(lengths)
+    return pieces[first.repeat_interleave(lengths) + inside]

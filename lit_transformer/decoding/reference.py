@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import torch
 from torch import Tensor
 
 from lit_transformer.decoding.draft import Draft
@@ -25,8 +26,8 @@ class Reference:
             which there was memory.
         own: Per decoder layer, its own keys and values at each node, each ``(nodes, heads, head_size)``; there if
             ``entering`` holds anything.
-        source: Per chunk and decoder layer, keys and values of the source, each
-            ``(sentences, heads, source_length, head_size)``; there if ``entering`` holds anything.
+        source: Per decoder layer, keys and values of the encoder's states, each
+            ``(heads, source_positions + 1, head_size)``; there if ``entering`` holds anything.
     """
 
     decoded: Decoded
@@ -35,4 +36,18 @@ class Reference:
     encoder: EncoderStates
     entering: dict[int, Tensor] = field(default_factory=dict)
     own: dict[int, KeysValues] = field(default_factory=dict)
-    source: list[dict[int, KeysValues]] = field(default_factory=list)
+    source: dict[int, KeysValues] = field(default_factory=dict)
+
+    def source_of(self, layer: int, rows: Tensor) -> KeysValues:
+        """Return a layer's keys and values at rows of the encoder's states ``(sentences, source_length)``.
+
+        Each is ``(sentences, heads, source_length, head_size)``.
+        """
+        heads, positions, size = self.source[layer][0].shape
+        # By rows of one head each, so that nothing has to be brought into another order afterwards.
+        chosen = torch.arange(heads, device=rows.device)[None, :, None] * positions + rows.unsqueeze(1)
+        keys, values = (
+            tensor.view(-1, size).index_select(0, chosen.flatten()).view(*chosen.shape, size)
+            for tensor in self.source[layer]
+        )
+        return keys, values

@@ -36,7 +36,7 @@ class Scorer:
         self._order = model.order("d")
         self._rough = model.rough_logits() if best == 1 else None
         self._changed = set(changed)
-        self._encoder_differs = encoder is not reference.encoder
+        self._encoder_differs = not self._changed.isdisjoint(model.order("e"))
         places = [place for place, component in enumerate(self._order) if self._differs(component)]
         first = min(places, default=len(self._order))
         self.start = max((place for place in reference.entering if place <= first), default=0)
@@ -50,26 +50,23 @@ class Scorer:
             return True
         return self._encoder_differs and ":ea:" in component and not self.model.ablated(component)
 
-    def source(self, number: int, rows: Tensor) -> tuple[list[KeysValues | None], Tensor]:
-        """Return keys and values of the source for each decoder layer, and the padding, of some rows of a chunk.
+    def source(self, sentences: Tensor, until: int | None = None) -> tuple[list[KeysValues | None], Tensor]:
+        """Return keys and values of the source for each decoder layer, and the padding, of some sentences.
 
         Args:
-            number: The chunk.
-            rows: The rows, ``(rows,)``.
+            sentences: ``(sentences,)``.
+            until: The place of the decoder's order before which they are wanted; all by default.
         """
-        chunk = self.draft.chunks[number]
-        states, padding = self.encoder.padded(chunk.sentences[rows])
-        kept = self.reference.source[number] if number < len(self.reference.source) else {}
+        rows, padding = self.encoder.rows(sentences)
+        wanted, states = set(self._order[:until]), None
         result: list[KeysValues | None] = []
         for layer, component in enumerate(component for component in self._order if ":ea:" in component):
-            if self.model.ablated(component):
+            if component not in wanted or self.model.ablated(component):
                 result.append(None)
-            elif layer in kept and not self._differs(component):
-                keys, values = kept[layer]
-                if rows.numel() < keys.size(0):
-                    keys, values = keys[rows, :, : states.size(1)], values[rows, :, : states.size(1)]
-                result.append((keys, values))
+            elif layer in self.reference.source and not self._differs(component):
+                result.append(self.reference.source_of(layer, rows))
             else:
+                states = self.encoder.states[rows] if states is None else states
                 result.append(self.model.source_keys_values(states, layer))
         return result, padding
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from lit_transformer.decoding.hypotheses import Hypotheses
 from lit_transformer.decoding.search import Search
 
 
@@ -41,16 +40,20 @@ class Trace:
             whole[search.sentences] = values
             steps.append(whole)
 
-    def take(self, hypotheses: Hypotheses) -> None:
-        """Take down a whole greedy search, which its hypotheses tell."""
+    def take(self, pieces: Tensor, lengths: Tensor, non_terminated: Tensor) -> None:
+        """Take down a whole greedy search, which its hypotheses tell.
+
+        Args:
+            pieces: Of all sentences, one after another, ``(total_length,)``.
+            lengths: ``(batch,)``.
+            non_terminated: True where the search met its limit, ``(batch,)``.
+        """
         device = self._device
-        padded = torch.zeros(self._batch, int(hypotheses.lengths.max()), dtype=torch.int64, device=device)
-        lengths = hypotheses.lengths.to(device)
-        padded[torch.arange(padded.size(1), device=device) < lengths.unsqueeze(1)] = hypotheses.pieces.to(
-            device, torch.int64
-        )
+        lengths = lengths.to(device)
+        padded = torch.zeros(self._batch, int(lengths.max()), dtype=torch.int64, device=device)
+        padded[torch.arange(padded.size(1), device=device) < lengths.unsqueeze(1)] = pieces.to(device, torch.int64)
         # A hypothesis that was cut at its limit was not scored at its end.
-        scored = lengths - hypotheses.non_terminated.to(device).long()
+        scored = lengths - non_terminated.to(device).long()
         for depth in range(1, int(scored.max()) + 1):
             exists = (scored >= depth).unsqueeze(1)
             self.parents.append(torch.zeros_like(exists, dtype=torch.int64))

@@ -69,20 +69,22 @@ class Verification:
         values: Log-probabilities of the best pieces after each node that is scored, ``(nodes, best)``.
         pieces: These pieces, ``(nodes, best)``.
         held: True at sentences whose search met nothing that the draft does not have, ``(sentences,)``.
+        finished: What was given.
+        limits: What was given.
     """
 
     def __init__(
         self, scorer: Scorer, finished: Finished, limits: Tensor, beam: int, length_penalty: float, window: int
     ) -> None:
         self.scorer, self.draft, self.beam, self.window = scorer, scorer.reference.draft, beam, window
-        self._finished, self._limits, self._length_penalty = finished, limits, length_penalty
+        self.finished, self.limits, self._length_penalty = finished, limits, length_penalty
         self.values = torch.zeros(0, 0, device=limits.device, dtype=torch.float64)
         self.pieces = torch.zeros(0, 0, device=limits.device, dtype=torch.int64)
         self.held = torch.zeros_like(limits, dtype=torch.bool)
 
     def search(self, sentences: Tensor) -> Search:
         """Start to search for these sentences."""
-        search = Search(self._finished, self._limits[sentences], self.beam, self._length_penalty)
+        search = Search(self.finished, self.limits[sentences], self.beam, self._length_penalty)
         search.sentences = sentences
         return search
 
@@ -132,7 +134,7 @@ class _Path:
         self._chunk = self._draft.chunks[number]
         self.rows, self.depth, self.scored = rows, 0, 0
         self._search = verification.search(self._chunk.sentences[rows])
-        self._store = PrefixStore(rows.numel(), self._room(), *verification.scorer.source(number, rows))
+        self._store = PrefixStore(rows.numel(), self._room(), *verification.scorer.source(self._chunk.sentences[rows]))
         self._stored, self._store_rows = torch.arange(rows.numel(), device=rows.device), rows
         self._slots = torch.zeros(rows.numel(), 1, dtype=torch.int64, device=rows.device)
 

@@ -7,20 +7,20 @@ from collections.abc import Collection, Sequence
 import torch
 from torch import Tensor
 
-from lit_transformer.decoding.continuation import Continuation
+from lit_transformer.decoding.continuation import search_on
 from lit_transformer.decoding.decode import for_decoding
 from lit_transformer.decoding.draft import Draft
 from lit_transformer.decoding.encoder_states import encode_all, encode_variant
-from lit_transformer.decoding.hypotheses import Hypotheses
-from lit_transformer.decoding.keeping import keep
-from lit_transformer.decoding.plain import Decoded, PlainDecoder, collected
+from lit_transformer.decoding.keeping import keep, rebased
+from lit_transformer.decoding.plain import Decoded, PlainDecoder
 from lit_transformer.decoding.protocol import Verifiable
 from lit_transformer.decoding.reference import Reference
 from lit_transformer.decoding.scorer import Scorer
 from lit_transformer.decoding.search import Finished
 from lit_transformer.decoding.settings import DecodingSettings
+from lit_transformer.decoding.started import StartedDecoding, outcome, unchanged
 from lit_transformer.decoding.trace import Trace
-from lit_transformer.decoding.verification import Astray, Verification, joined
+from lit_transformer.decoding.verification import Astray, Verification
 
 
 class VerifiedDecoder:
@@ -68,8 +68,12 @@ class VerifiedDecoder:
         """Number of sentences."""
         return self._set.limits.numel()
 
-    def reference(self) -> Reference:
+    def reference(self, decoded: Decoded | None = None) -> Reference:
         """Decode the model as it now is by plain search, and keep what its variants have in common with it.
+
+        Args:
+            decoded: What plain search gives, if that is known; a search with a beam is made all the same, for the
+                prefixes that it leaves behind.
 
         Raises:
             UserError: The model gives NaN.
@@ -77,12 +81,42 @@ class VerifiedDecoder:
         traces: list[tuple[Tensor, Trace]] = []
         with for_decoding(self.model, self._set.limits.device):
             encoder, encoded = encode_all(self.model, self._set.batches, self.sentences)
-            decoded = self._plain.decode(encoded, traces=traces)
-            numbers = [sentences for sentences, _ in traces]
-            draft = Draft([trace for _, trace in traces], numbers, self.settings.beam, self.chunk_nodes)
-            reference = Reference(decoded, self._padded(decoded), draft, encoder)
+            if decoded is None or self.settings.beam > 1:
+                decoded = self._plain.decode(encoded, traces=traces)
+            else:
+                traces = self._traces(decoded)
+            reference = Reference(decoded, self._padded(decoded), self._draft(traces), encoder)
             keep(self.model, reference, self.memory_limit)
         return reference
+
+    def rebased(self, reference: Reference, decoded: Decoded, changed: Collection[str]) -> Reference:
+        """Return a reference whose draft is what a variant was decoded to, for variants that differ in the same.
+
+        Args:
+            reference: Of this decoder; made by `reference`, or for the same components by this.
+            decoded: The hypotheses of the variant, of all sentences in their order.
+            changed: The components in which the variants differ from the model that the reference was made with.
+
+        Raises:
+            ValueError: The search has a beam, whose prefixes hypotheses do not tell.
+        """
+        if self.settings.beam > 1:
+            raise ValueError("the hypotheses of a search with a beam are no draft: its other prefixes are missing")
+        with for_decoding(self.model, self._set.limits.device):
+            draft = self._draft(self._traces(decoded))
+            return rebased(self.model, reference, decoded, draft, self._padded(decoded), changed)
+
+    def _traces(self, decoded: Decoded) -> list[tuple[Tensor, Trace]]:
+        written = (self._set.limits > 0).nonzero().squeeze(1)
+        if written.numel() == 0:
+            return []
+        trace, found = Trace(self._set.limits[written]), decoded.select(written.cpu())
+        trace.take(found.pieces, found.lengths, found.non_terminated)
+        return [(written, trace)]
+
+    def _draft(self, traces: list[tuple[Tensor, Trace]]) -> Draft:
+        numbers = [sentences for sentences, _ in traces]
+        return Draft([trace for _, trace in traces], numbers, self.settings.beam, self.chunk_nodes)
 
     def decode(self, reference: Reference, changed: Collection[str], sentences: Tensor | None = None) -> Decoded:
         """Decode the model as it now is.
@@ -95,79 +129,58 @@ class VerifiedDecoder:
         Raises:
             UserError: The model gives NaN.
         """
-        return self._search(reference, changed, sentences, finish=True)
+        with for_decoding(self.model, self._set.limits.device):
+            verification = self._verification(reference, changed)
+            if verification is None:
+                return unchanged(reference.decoded, sentences)
+            self._search(verification, sentences)
+        return outcome(verification, reference, sentences)
 
-    def verify(self, reference: Reference, changed: Collection[str]) -> Tensor:
-        """Return where the model as it now is has the hypothesis of the reference, as far as the draft tells.
+    def start(self, reference: Reference, changed: Collection[str]) -> StartedDecoding:
+        """Verify the drafts alone, and keep the searches that leave them for when they are asked for.
 
         Args:
             reference: Of this decoder.
             changed: See `decode`.
 
-        Returns:
-            True where a search along the draft ends in the reference's hypothesis, bool ``(sentences,)`` on the CPU.
-
         Raises:
             UserError: The model gives NaN.
         """
-        return self._search(reference, changed, None, finish=False).held
+        left: list[Astray] = []
+        with for_decoding(self.model, self._set.limits.device):
+            verification = self._verification(reference, changed)
+            if verification is not None:
+                for number, chunk in enumerate(verification.draft.chunks):
+                    rows = torch.arange(chunk.sentences.numel(), device=chunk.sentences.device)
+                    left += verification.follow(number, rows)
+        return StartedDecoding(self.model, reference, verification, left)
 
-    def _search(
-        self, reference: Reference, changed: Collection[str], sentences: Tensor | None, finish: bool
-    ) -> Decoded:
-        settings, limits, count = self.settings, self._set.limits, self.sentences
-        with for_decoding(self.model, limits.device):
-            encoder = encode_variant(self.model, self._set.batches, reference.encoder, changed)
-            best = 1 if settings.beam == 1 else 2 * settings.beam
-            scorer = Scorer(self.model, reference, changed, encoder, best)
-            if scorer.nothing_differs:
-                return _unchanged(reference.decoded, sentences)
-            finished = Finished(limits)
-            finished.terminated |= limits == 0
-            verification = Verification(scorer, finished, limits, settings.beam, settings.length_penalty, self.window)
-            self._search_chunks(verification, sentences, finish)
-        held = (verification.held & _same(finished, reference)) | (limits == 0)
-        return collected([finished.hypotheses()], [torch.arange(count)], count, sentences, held)
+    def _verification(self, reference: Reference, changed: Collection[str]) -> Verification | None:
+        """Return the search of a variant along its draft; None if nothing differs."""
+        settings, limits = self.settings, self._set.limits
+        encoder = encode_variant(self.model, self._set.batches, reference.encoder, changed)
+        best = 1 if settings.beam == 1 else 2 * settings.beam
+        scorer = Scorer(self.model, reference, changed, encoder, best)
+        if scorer.nothing_differs:
+            return None
+        finished = Finished(limits)
+        finished.terminated |= limits == 0
+        return Verification(scorer, finished, limits, settings.beam, settings.length_penalty, self.window)
 
-    def _search_chunks(self, verification: Verification, sentences: Tensor | None, finish: bool) -> None:
+    def _search(self, verification: Verification, sentences: Tensor | None) -> None:
         wanted = torch.ones_like(self._set.limits, dtype=torch.bool)
         if sentences is not None:
             wanted = torch.zeros_like(wanted).index_fill_(0, sentences.to(wanted.device), True)
         pool: list[Astray] = []
         for number, chunk in enumerate(verification.draft.chunks):
             rows = wanted[chunk.sentences].nonzero().squeeze(1)
-            left = verification.follow(number, rows) if rows.numel() else []
-            if finish:
-                pool += left
+            pool += verification.follow(number, rows) if rows.numel() else []
             if sum(part.slots.numel() for part in pool) >= self.pool_rows:
                 # Few prefixes take nearly as long as many: the last ones of a pool go on with the next.
-                pool = self._search_on(verification, pool, self.pool_rows // 4)
+                pool = search_on(verification, pool, self.pool_rows // 4)
         if pool:
-            self._search_on(verification, pool, 0)
-
-    def _search_on(self, verification: Verification, pool: list[Astray], least: int) -> list[Astray]:
-        together = joined(pool, verification.scorer)
-        left = Continuation(verification, together, self.settings.beam).search(least)
-        return [] if left is None else [left]
+            search_on(verification, pool, 0)
 
     def _padded(self, decoded: Decoded) -> Tensor:
         limits = self._set.limits
-        longest = int(limits.max()) if limits.numel() else 0
-        result = torch.zeros(limits.numel(), longest, dtype=torch.int64)
-        result[torch.arange(longest) < decoded.lengths.unsqueeze(1)] = decoded.pieces.long()
-        return result.to(limits.device)
-
-
-def _same(finished: Finished, reference: Reference) -> Tensor:
-    """Return where hypotheses are those of the reference, ``(sentences,)``."""
-    device, decoded = finished.lengths.device, reference.decoded
-    beyond = torch.arange(finished.pieces.size(1), device=device) >= finished.lengths.unsqueeze(1)
-    same = ((finished.pieces == reference.pieces) | beyond).all(dim=1)
-    same &= finished.lengths == decoded.lengths.to(device)
-    return same & (finished.terminated != decoded.non_terminated.to(device))
-
-
-def _unchanged(decoded: Decoded, sentences: Tensor | None) -> Decoded:
-    hypotheses = Hypotheses(decoded.pieces, decoded.lengths, decoded.lengths.double(), decoded.non_terminated)
-    count = len(decoded)
-    return collected([hypotheses], [torch.arange(count)], count, sentences, torch.ones(count, dtype=torch.bool))
+        return decoded.padded(int(limits.max()) if limits.numel() else 0).to(limits.device)

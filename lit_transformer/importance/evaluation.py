@@ -30,9 +30,9 @@ class Evaluation:
         held: Number of sentences whose draft held to the end, so that no sequential step was needed for them.
         seconds: Time it took.
         records: What else was recorded, per sentence; see `lit_transformer.importance.records`.
-        decision: Where a question was asked and not every hypothesis is kept: the fields of
-            `lit_transformer.importance.early.Decision`, the BLEU that was compared with (``against``), and whether
-            decoding stopped before the end (``early``); then the statistics of what was not decoded are the draft's.
+        decision: Where decoding stopped early, because a question was answered: the fields of
+            `lit_transformer.importance.early.Decision` and the BLEU that was compared with (``against``). No hypotheses
+            are kept then, and the statistics of what was not decoded are the draft's.
     """
 
     key: str
@@ -54,14 +54,14 @@ class Evaluation:
     @property
     def bleu(self) -> float:
         """Corpus BLEU, in BLEU points from 0 to 100; the estimate of an evaluation that stopped early."""
-        if self.decision is not None and self.early:
+        if self.decision is not None:
             return float(self.decision["against"] - self.decision["drop"])
         return self.score.bleu
 
     @property
     def early(self) -> bool:
         """Whether it stopped before all sentences were decoded."""
-        return self.decision is not None and bool(self.decision["early"])
+        return self.decision is not None
 
     @property
     def sentences(self) -> int:
@@ -80,8 +80,7 @@ class Evaluation:
             "length_ratio": score.length_ratio,
             "bleu_without_penalty": score.bleu / score.brevity_penalty if score.brevity_penalty else 0.0,
         }
-        if self.decision is None:
-            found["non_terminated"] = int(self.non_terminated.sum()) / max(self.sentences, 1)
+        found["non_terminated"] = int(self.non_terminated.sum()) / max(self.sentences, 1)
         records = self.records
         if "loss" in records:
             pieces = int(records["reference_pieces"].sum())

@@ -7,13 +7,15 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any, TypeAlias
 
 import torch
+from torch import Tensor
 
+from lit_transformer.decoding import Decoded
 from lit_transformer.importance.dealing import Dealer
-from lit_transformer.importance.early import FEWEST, Comparison, Decision
+from lit_transformer.importance.early import FEWEST, Comparison
 from lit_transformer.importance.evaluation import Evaluation
 from lit_transformer.importance.journal import Journal
 from lit_transformer.importance.question import Question
@@ -23,7 +25,7 @@ from lit_transformer.importance.variant import Variant
 from lit_transformer.importance.variant_decoder import VariantDecoder
 from lit_transformer.model import tensors_digest
 
-ENGINE = 1
+ENGINE = 2
 """Version of the evaluator: raised when the same settings may give another result, so that old ones are not reused."""
 
 ORDER_SEED = 1
@@ -116,7 +118,7 @@ class Evaluator:
             about["means"] = tensors_digest(self._decoder.replacements().means())
         if self._is_plain(variant):
             # By itself, a variant does not depend on what would have been its draft.
-            about |= {"search": "plain", "variant": replace(variant, plain=False, draft=()).as_dict()}
+            about |= {"search": "plain", "variant": variant.by_itself.as_dict()}
         if isinstance(asked, Question):
             about |= {"question": asked.as_dict(), "order": ORDER_SEED}
         return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()[:32]
@@ -211,9 +213,18 @@ class Evaluator:
         return self._plain or variant.plain or variant == Variant()
 
     def _make(self, variant: Variant) -> Evaluation:
+        if self._is_plain(variant):
+            started = time.perf_counter()
+            return self._made_of(variant, *self._decoder.plain(variant), started=started)
+        before = self._before(variant)
         started = time.perf_counter()
-        decode = self._decoder.plain if self._is_plain(variant) else self._decoder.verified
-        decoded, statistics = decode(variant)
+        return self._made_of(variant, *self._decoder.verified(variant, before), started=started)
+
+    def _before(self, variant: Variant) -> list[Evaluation]:
+        """Return the evaluations whose hypotheses its draft is made from."""
+        return [self.evaluate(Variant()), *(self.evaluate(step) for step in variant.before)]
+
+    def _made_of(self, variant: Variant, decoded: Decoded, statistics: Tensor, started: float) -> Evaluation:
         evaluation = Evaluation(
             key=self.key(variant),
             variant=variant,
@@ -230,33 +241,33 @@ class Evaluator:
 
     def _decide(self, question: Question) -> Evaluation:
         """Decode only as many sentences as it takes to answer a question."""
+        variant = question.variant
+        against, before = self.evaluate(question.against), self._before(variant)
         started = time.perf_counter()
-        variant, decoder = question.variant, self._decoder
-        against = self.evaluate(question.against)
-        held = decoder.held(variant)
+        search = self._decoder.start(variant, before)
+        held = search.held
         if int((~held).sum()) < FEWEST:
-            return self._make(variant)
-        draft = decoder.draft_statistics(variant.draft)
+            return self._made_of(variant, *search.whole(), started=started)
         comparison = Comparison.of(
             against.statistics.numpy(),
             held.numpy(),
-            decoder.limits.numpy(),
+            self._decoder.limits.numpy(),
             question.threshold,
             question.z,
             ORDER_SEED,
-            draft.numpy(),
+            search.statistics.numpy(),
             question.stop_on,
         )
-        statistics, done = draft.clone(), 0
-        decision: Decision | None = None
+        statistics, done = search.statistics.clone(), 0
         for look in comparison.looks:
             rows = comparison.sentences[done:look].tolist()
-            statistics[rows] = decoder.some(variant, rows)
+            statistics[rows] = search.finish(rows)
             done = look
             decision = comparison.decide(statistics[comparison.sentences[:done].tolist()].numpy())
-            if decision.answer != "undecided" and not decision.exact:
+            if decision.exact:
+                return self._made_of(variant, *search.whole(), started=started)
+            if decision.answer != "undecided":
                 break
-        assert decision is not None
         nothing = torch.zeros(0, dtype=torch.int32)
         return Evaluation(
             key=self.key(question),
@@ -267,7 +278,7 @@ class Evaluator:
             non_terminated=torch.zeros(len(held), dtype=torch.bool),
             held=int(held.sum()),
             seconds=time.perf_counter() - started,
-            decision={**asdict(decision), "against": against.bleu, "early": not decision.exact},
+            decision={**asdict(decision), "against": against.bleu},
         )
 
 

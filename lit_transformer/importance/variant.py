@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Literal
 
 from lit_transformer.components import canonical_key
@@ -25,6 +25,8 @@ class Variant:
         draw: Number of a fresh draw from the initial distribution, in place of the saved initial weights.
         draft: Ids of the components that are ablated in the variant whose hypotheses serve as the draft; all of them
             are in ``ablated``.
+        path: Alphas at which the interpolated component was evaluated before, one after another; the hypotheses at the
+            last of them are the draft.
         plain: Decoded by itself, without a draft.
     """
 
@@ -35,27 +37,42 @@ class Variant:
     include_norm: bool = False
     draw: int | None = None
     draft: tuple[str, ...] = ()
+    path: tuple[float, ...] = ()
     plain: bool = False
 
     def __post_init__(self) -> None:
         """Refuse what no evaluator could make.
 
         Raises:
-            ValueError: The ids are not in canonical order, the draft is not a part of them, or alpha is outside 0 to 1.
+            ValueError: The ids are not in canonical order, the draft is not a part of them, an alpha is outside 0 to 1,
+                or there is a path without a component.
         """
         for ids in (self.ablated, self.draft):
             if list(ids) != sorted(set(ids), key=canonical_key):
                 raise ValueError(f"expected different ids in canonical order; got {ids}")
         if not set(self.draft) <= set(self.ablated):
             raise ValueError(f"the draft {self.draft} is no part of {self.ablated}")
-        if not 0.0 <= self.alpha <= 1.0:
-            raise ValueError(f"alpha is {self.alpha}; it lies between 0 and 1")
+        for alpha in (self.alpha, *self.path):
+            if not 0.0 <= alpha <= 1.0:
+                raise ValueError(f"alpha is {alpha}; it lies between 0 and 1")
+        if self.path and self.interpolated is None:
+            raise ValueError(f"the path {self.path} is one of alpha, but no component is interpolated")
 
     @property
     def changed(self) -> tuple[str, ...]:
         """The components in which it differs from its draft, in canonical order."""
         changed = {*self.ablated} - {*self.draft} | ({self.interpolated} if self.interpolated else set())
         return tuple(sorted(changed, key=canonical_key))
+
+    @property
+    def before(self) -> list[Variant]:
+        """The variants of its path, each of which is the draft of the next one."""
+        return [replace(self, alpha=alpha, path=self.path[:place]) for place, alpha in enumerate(self.path)]
+
+    @property
+    def by_itself(self) -> Variant:
+        """What it is when nothing serves as its draft."""
+        return replace(self, draft=(), path=(), plain=False)
 
     @property
     def needs_initial(self) -> bool:

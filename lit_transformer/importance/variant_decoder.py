@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -18,10 +18,12 @@ from lit_transformer.decoding import (
     DecodingSettings,
     PlainDecoder,
     Reference,
+    StartedDecoding,
     VerifiedDecoder,
     in_precision,
     source_lengths,
 )
+from lit_transformer.importance.evaluation import Evaluation
 from lit_transformer.importance.scoring_set import ScoringSet
 from lit_transformer.importance.variant import Variant
 from lit_transformer.model import Transformer
@@ -47,7 +49,7 @@ class Replacements:
 class _Draft:
     """The decoding of a draft, with its statistics in the order of the corpus ``(sentences, 10)``."""
 
-    ablated: tuple[str, ...]
+    variant: Variant
     reference: Reference
     statistics: Tensor
 
@@ -83,6 +85,7 @@ class VariantDecoder:
         self._plain = PlainDecoder(self.model, sources, decoding)
         self._encoded: Any = None
         self._draft: _Draft | None = None
+        self._rebased: _Draft | None = None
 
     @property
     def limits(self) -> Tensor:
@@ -93,40 +96,49 @@ class VariantDecoder:
     def plain(self, variant: Variant) -> tuple[Decoded, Tensor]:
         """Decode a variant by itself; return hypotheses and statistics ``(sentences, 10)``."""
         encoded = None
-        if not any(kind_of(component) in ENCODER_KINDS for component in replace(variant, draft=()).changed):
+        if not any(kind_of(component) in ENCODER_KINDS for component in variant.by_itself.changed):
             self._encoded = encoded = self._plain.encode() if self._encoded is None else self._encoded
         with self.applied(variant):
             decoded = self._plain.decode(encoded, self._order)
         return decoded, self._count(decoded.ids(), self._references)
 
-    def verified(self, variant: Variant) -> tuple[Decoded, Tensor]:
-        """Decode a variant by verifying its draft; return hypotheses and statistics ``(sentences, 10)``."""
-        draft = self._drafted(variant.draft)
+    def verified(self, variant: Variant, before: Sequence[Evaluation]) -> tuple[Decoded, Tensor]:
+        """Decode a variant by verifying its draft; return hypotheses and statistics ``(sentences, 10)``.
+
+        Args:
+            variant: The variant.
+            before: What is known exactly of the baseline, then of each variant in `Variant.before`.
+        """
+        draft = self._drafted(variant, before)
         with self.applied(variant):
             decoded = self._verified.decode(draft.reference, variant.changed, self._order)
+        return decoded, self._statistics(draft, decoded)
+
+    def start(self, variant: Variant, before: Sequence[Evaluation]) -> StartedVariant:
+        """Verify the drafts of a variant alone; see `verified`."""
+        draft = self._drafted(variant, before)
+        with self.applied(variant):
+            started = self._verified.start(draft.reference, variant.changed)
+        return StartedVariant(self, variant, draft, started)
+
+    def finish(self, draft: _Draft, started: StartedDecoding, rows: Sequence[int]) -> tuple[Decoded, Tensor]:
+        """Decode some more sentences; return their hypotheses and statistics ``(len(rows), 10)``."""
+        decoded = started.finish(self._order[list(rows)])
+        return decoded, self._statistics(draft, decoded, rows)
+
+    def held(self, started: StartedDecoding) -> Tensor:
+        """Return where drafts hold, bool ``(sentences,)``."""
+        return started.held[self._order]
+
+    def _statistics(self, draft: _Draft, decoded: Decoded, sentences: Sequence[int] | None = None) -> Tensor:
+        """Return the statistics of hypotheses, which are the draft's where that held."""
+        places = range(len(decoded)) if sentences is None else sentences
+        statistics = draft.statistics[list(places)]
         rows = (~decoded.held).nonzero().squeeze(1).tolist()
-        statistics = draft.statistics.clone()
         if rows:
             ids = decoded.ids()
-            statistics[rows] = self._count([ids[row] for row in rows], [self._references[row] for row in rows])
-        return decoded, statistics
-
-    def held(self, variant: Variant) -> Tensor:
-        """Return where the draft of a variant holds to the end, by the parallel pass alone, bool ``(sentences,)``."""
-        draft = self._drafted(variant.draft)
-        with self.applied(variant):
-            return self._verified.verify(draft.reference, variant.changed)[self._order]
-
-    def some(self, variant: Variant, sentences: Sequence[int]) -> Tensor:
-        """Return the statistics of some sentences ``(len(sentences), 10)``, by verifying their drafts."""
-        draft = self._drafted(variant.draft)
-        with self.applied(variant):
-            decoded = self._verified.decode(draft.reference, variant.changed, self._order[list(sentences)])
-        return self._count(decoded.ids(), [self._references[sentence] for sentence in sentences])
-
-    def draft_statistics(self, draft: tuple[str, ...]) -> Tensor:
-        """Return the statistics of a draft ``(sentences, 10)``."""
-        return self._drafted(draft).statistics
+            statistics[rows] = self._count([ids[row] for row in rows], [self._references[places[row]] for row in rows])
+        return statistics
 
     def texts(self, ids: Sequence[Sequence[int]]) -> list[str]:
         """Return hypotheses as text; a blank sentence has the empty one."""
@@ -170,16 +182,72 @@ class VariantDecoder:
         size = next(self.model.parameters()).element_size()
         return share * (time.perf_counter() - started), int(nodes * config.decoder_layers * 5 * config.d_model * size)
 
-    def _drafted(self, draft: tuple[str, ...]) -> _Draft:
-        if self._draft is None or self._draft.ablated != draft:
+    def _drafted(self, variant: Variant, before: Sequence[Evaluation]) -> _Draft:
+        draft = Variant(ablated=variant.draft)
+        if self._draft is None or self._draft.variant != draft:
             # Two of them at once might not fit into memory.
-            self._draft = None
-            with ablated(self.model, draft):
-                reference = self._verified.reference()
-            ids = reference.decoded.ids()
-            statistics = self._count([ids[place] for place in self._order.tolist()], self._references)
-            self._draft = _Draft(draft, reference, statistics)
-        return self._draft
+            self._draft = self._rebased = None
+            known = before[0] if draft == Variant() else None
+            with ablated(self.model, draft.ablated):
+                reference = self._verified.reference(None if known is None else self._decoded(known))
+            if known is None:
+                ids = reference.decoded.ids()
+                statistics = self._count([ids[place] for place in self._order.tolist()], self._references)
+            self._draft = _Draft(draft, reference, statistics if known is None else known.statistics)
+        return self._along_path(variant, before[1:]) if variant.path else self._draft
+
+    def _along_path(self, variant: Variant, before: Sequence[Evaluation]) -> _Draft:
+        """Make the last of the evaluations of a path the draft, each by way of the one before.
+
+        Always by that way, so that the result does not depend on where an analysis was interrupted.
+        """
+        made, first = self._draft, 0
+        if self._rebased is not None and self._rebased.variant in variant.before:
+            made = self._rebased
+            first = variant.before.index(made.variant) + 1
+        self._rebased = None
+        for evaluation, step in zip(before[first:], variant.before[first:], strict=True):
+            assert made is not None
+            reference = self._verified.rebased(made.reference, self._decoded(evaluation), variant.changed)
+            made = _Draft(step, reference, evaluation.statistics)
+        assert made is not None
+        self._rebased = made
+        return made
+
+    def _decoded(self, evaluation: Evaluation) -> Decoded:
+        """Return the hypotheses of an evaluation in the order of the batches."""
+        lengths = evaluation.lengths.long()
+        found = Decoded(evaluation.pieces, lengths, evaluation.non_terminated, torch.zeros_like(lengths).bool())
+        return found.select(torch.argsort(self._order))
 
     def _count(self, ids: Sequence[Sequence[int]], references: Sequence[str]) -> Tensor:
         return self._metric.sentence_statistics(self.texts(ids), references).to(torch.int32)
+
+
+class StartedVariant:
+    """A variant whose drafts are verified, and whose other sentences are decoded as they are asked for.
+
+    Args:
+        decoder: Decodes it.
+        variant: The variant.
+        draft: Its draft.
+        started: What verifying the draft left.
+
+    Attributes:
+        held: True where the draft holds to its end, bool ``(sentences,)``.
+        statistics: The draft's statistics ``(sentences, 10)``.
+    """
+
+    def __init__(self, decoder: VariantDecoder, variant: Variant, draft: _Draft, started: StartedDecoding) -> None:
+        self._decoder, self._variant, self._draft, self._started = decoder, variant, draft, started
+        self.held, self.statistics = decoder.held(started), draft.statistics
+
+    def finish(self, sentences: Sequence[int]) -> Tensor:
+        """Return the statistics of some sentences ``(len(sentences), 10)``."""
+        with self._decoder.applied(self._variant):
+            return self._decoder.finish(self._draft, self._started, sentences)[1]
+
+    def whole(self) -> tuple[Decoded, Tensor]:
+        """Return hypotheses and statistics of all sentences; see `VariantDecoder.verified`."""
+        with self._decoder.applied(self._variant):
+            return self._decoder.finish(self._draft, self._started, range(len(self.held)))

@@ -3,7 +3,6 @@ from __future__ import annotations
 import torch
 
 from lit_transformer.decoding.draft import Draft
-from lit_transformer.decoding.hypotheses import Hypotheses
 from lit_transformer.decoding.trace import Trace
 
 
@@ -37,7 +36,7 @@ def test_chunks_hold_no_more_than_they_may() -> None:
     pieces = torch.arange(int(lengths.sum()), dtype=torch.int32) + 4
     cut = torch.tensor([False, False, True, False, False, False])
     trace = Trace(lengths + 5)
-    trace.take(Hypotheses(pieces, lengths, torch.zeros(6).double(), cut))
+    trace.take(pieces, lengths, cut)
     draft = Draft([trace], [torch.arange(6)], beam=1, chunk_nodes=12)
     # One node for each piece and one for the end; the one that was cut was not scored at its end.
     assert [(chunk.sentences.tolist(), chunk.depths) for chunk in draft.chunks] == [
@@ -57,8 +56,7 @@ def test_sentences_of_several_batches() -> None:
         trace = Trace(torch.tensor(lengths) + 5)
         count = sum(lengths)
         pieces = torch.full((count,), 9, dtype=torch.int32)
-        found = Hypotheses(pieces, torch.tensor(lengths), torch.zeros(len(lengths)), torch.zeros(len(lengths)).bool())
-        trace.take(found)
+        trace.take(pieces, torch.tensor(lengths), torch.zeros(len(lengths)).bool())
         traces.append(trace)
     draft = Draft(traces, [torch.tensor([5, 0]), torch.tensor([3])], beam=1, chunk_nodes=100)
     assert [chunk.sentences.tolist() for chunk in draft.chunks] == [[0, 3, 5]]

@@ -192,9 +192,12 @@ class TestJournal:
         scorer = evaluator(model, batches)
         drafted = ablation("d:ff:1", "d:ff:2", draft=["d:ff:1"])
         assert scorer.key(drafted) != scorer.key(ablation("d:ff:1", "d:ff:2"))
+        moved = [Variant(interpolated="d:ff:1", alpha=0.5, path=path) for path in ((), (0.0,), (0.0, 0.1))]
+        assert len({scorer.key(variant) for variant in moved}) == 3
         plain = evaluator(model, batches, plain=True)
         assert plain.key(drafted) == plain.key(ablation("d:ff:1", "d:ff:2"))
         assert plain.key(drafted) == scorer.key(ablation("d:ff:1", "d:ff:2", plain=True))
+        assert len({plain.key(variant) for variant in moved}) == 1
 
     def test_without_a_record_that_is_wanted_it_is_made_again(self, model: Transformer, batches: list[Batch]) -> None:
         journal = Journal()
@@ -207,13 +210,28 @@ class TestJournal:
 
 def scan(component: str) -> Steps:
     """A chain that goes on as long as BLEU rises, and returns how far it went."""
-    best = -1.0
-    for alpha in (0.0, 0.2, 0.4, 0.6, 0.8):
-        evaluation = yield Variant(interpolated=component, alpha=alpha)
+    best, alphas = -1.0, (0.0, 0.2, 0.4, 0.6, 0.8)
+    for place, alpha in enumerate(alphas):
+        evaluation = yield Variant(interpolated=component, alpha=alpha, path=alphas[:place])
         if evaluation.bleu < best:
             return alpha
         best = evaluation.bleu
     return 1.0
+
+
+@pytest.mark.parametrize("component", component_ids(2, 2))
+def test_along_a_path_of_alphas(model: Transformer, batches: list[Batch], component: str) -> None:
+    alphas = (0.0, 0.5, 0.9, 0.95)
+    scorer, plain = evaluator(model, batches), evaluator(model, batches, plain=True)
+    for place, alpha in enumerate(alphas):
+        variant = Variant(interpolated=component, alpha=alpha, path=alphas[:place])
+        found, expected = scorer.evaluate(variant), plain.evaluate(variant)
+        assert ids_of(found) == ids_of(expected)
+        assert torch.equal(found.statistics, expected.statistics)
+    # The last one by itself evaluates what it rests on.
+    again = evaluator(model, batches).evaluate(variant)
+    assert same(again, found)
+    assert again.held == found.held
 
 
 class Killed(BaseException):

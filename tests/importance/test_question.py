@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
 from lit_transformer.data.batch import Batch, collate
 from lit_transformer.decoding import translate
@@ -52,8 +51,9 @@ def test_one_that_is_not_settled_is_decoded_to_the_end(model: Transformer, many:
     drop = exact.drop_from(scorer.evaluate())
     found = scorer.evaluate(Question(ablation("d:ea:1"), threshold=drop + 0.01, z=3.0))
     assert not found.early
-    assert found.bleu == pytest.approx(exact.bleu)
-    assert torch.equal(found.statistics, exact.statistics)
+    # It is as good as one that was asked for by itself, and serves as such.
+    assert same(found, exact)
+    assert scorer.known(ablation("d:ea:1"))
 
 
 def test_what_is_known_exactly_answers_every_question(model: Transformer, many: list[Batch]) -> None:
@@ -66,11 +66,14 @@ def test_against_a_rival(model: Transformer, many: list[Batch]) -> None:
     scorer = evaluator(model, many)
     found = {component: evaluator(model, many).evaluate(ablation(component)).bleu for component in scorer.components}
     order = sorted(found, key=found.__getitem__, reverse=True)
-    race = Question(ablation(order[-1]), 0.0, z=3.0, stop_on=("above",), against=ablation(order[0]))
-    answer = scorer.evaluate(race)
-    assert answer.decision is not None
-    assert answer.decision["answer"] == "above"
-    assert answer.bleu < found[order[0]]
+    rival = ablation(order[0])
+    races = [Question(ablation(name), 0.0, z=1.0, stop_on=("above",), against=rival) for name in order[1:]]
+    early = [answer for answer in map(scorer.evaluate, races) if answer.early]
+    assert early
+    for answer in early:
+        assert answer.decision is not None
+        assert answer.decision["answer"] == "above"
+        assert answer.bleu < found[order[0]]
 
 
 def test_few_changes_are_decoded_at_once(model: Transformer, batches: list[Batch]) -> None:
