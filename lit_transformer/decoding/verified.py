@@ -59,8 +59,8 @@ class VerifiedDecoder:
         self._set = self._plain.set
         on_cpu = self._set.limits.device.type == "cpu"
         # On a CPU a pass costs what it computes, so that little is computed ahead; on a GPU it costs a start.
-        self.window = window or ((4 if settings.beam == 1 else 1) if on_cpu else 1 << 20)
-        self.chunk_nodes = chunk_nodes or ((4096 if settings.beam == 1 else 16384) if on_cpu else 1 << 15)
+        self.window = window or ((8 if settings.beam == 1 else 1) if on_cpu else 1 << 20)
+        self.chunk_nodes = chunk_nodes or (16384 if on_cpu else 1 << 15)
         self.pool_rows = pool_rows or ((512 if settings.beam == 1 else 1024) if on_cpu else 1 << 13)
 
     @property

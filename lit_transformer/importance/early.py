@@ -31,6 +31,9 @@ from lit_transformer.errors import UserError
 from lit_transformer.importance.extrapolation import extrapolated, perfect, runaway, seeded_order
 from lit_transformer.importance.resampling import Array, bleu, checked_statistics
 
+# Of the width that an interval should have at a later look, by what share it has to clear the threshold.
+_HOPE = 0.7
+
 Answer = Literal["under", "above", "undecided"]
 
 LOOKS = (10, 20, 40, 70)
@@ -182,6 +185,24 @@ class Comparison:
     def looks(self) -> list[int]:
         """After how many of ``sentences`` to decide."""
         return looks(len(self.sentences))
+
+    def worth_a_look(self, decision: Decision, look: int) -> bool:
+        """Return whether a later look may well settle what an earlier one did not; to leave out a look is always safe.
+
+        Args:
+            decision: The earlier look's.
+            look: Number of sentences of the later one.
+        """
+        decoded, changed = decision.decoded, decision.changed
+        if look == changed:
+            return True
+        shrunk = math.sqrt(decoded / look * (1 - look / changed) / (1 - decoded / changed))
+        # The estimate itself moves a little, so that it need not be quite enough.
+        lower = decision.drop - _HOPE * shrunk * (decision.drop - decision.lower)
+        upper = decision.drop + _HOPE * shrunk * (decision.upper - decision.drop)
+        return ("above" in self.stop_on and lower > self.threshold) or (
+            "under" in self.stop_on and upper < self.threshold
+        )
 
     def decide(self, statistics: ArrayLike) -> Decision:
         """Return what can be said after the first sentences are decoded.

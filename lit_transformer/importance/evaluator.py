@@ -15,7 +15,7 @@ from torch import Tensor
 
 from lit_transformer.decoding import Decoded
 from lit_transformer.importance.dealing import Dealer
-from lit_transformer.importance.early import FEWEST, Comparison
+from lit_transformer.importance.early import FEWEST, Comparison, Decision
 from lit_transformer.importance.evaluation import Evaluation
 from lit_transformer.importance.journal import Journal
 from lit_transformer.importance.question import Question
@@ -259,7 +259,11 @@ class Evaluator:
             question.stop_on,
         )
         statistics, done = search.statistics.clone(), 0
+        decision: Decision | None = None
         for look in comparison.looks:
+            # Few sentences take nearly as long to decode as many.
+            if decision is not None and not comparison.worth_a_look(decision, look):
+                continue
             rows = comparison.sentences[done:look].tolist()
             statistics[rows] = search.finish(rows)
             done = look
@@ -268,6 +272,7 @@ class Evaluator:
                 return self._made_of(variant, *search.whole(), started=started)
             if decision.answer != "undecided":
                 break
+        assert decision is not None
         nothing = torch.zeros(0, dtype=torch.int32)
         return Evaluation(
             key=self.key(question),

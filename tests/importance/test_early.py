@@ -54,6 +54,42 @@ def test_critical_value_shares_the_error_among_looks_and_decisions() -> None:
         critical_value(0.999, 0)
 
 
+def test_a_look_that_can_hardly_settle_anything_is_not_worth_it(pairs: list[Pair]) -> None:
+    pair = max(pairs, key=lambda pair: pair.drop)
+    comparison = made(pair, threshold=0.0)
+    first = Decision("undecided", drop=1.0, lower=-1.0, upper=3.0, standard_error=0.5, decoded=100, changed=1000)
+
+    def worth(threshold: float, look: int, stop_on: tuple[Answer, ...] = ("under", "above")) -> bool:
+        return replace(comparison, threshold=threshold, stop_on=stop_on).worth_a_look(first, look)
+
+    # The interval of 2 to either side shrinks by the root of 100 / 700 * 0.3 / 0.9 to 0.436, and is taken at 70 %.
+    assert (worth(0.68, 700), worth(0.71, 700)) == (True, False)
+    assert (worth(1.32, 700), worth(1.29, 700)) == (True, False)
+    assert not worth(0.68, 200)
+    assert not worth(0.68, 700, ("under",))
+    assert not worth(1.32, 700, ("above",))
+    # The last one is exact, whatever came before.
+    assert worth(1.0, 1000)
+
+
+def test_what_is_left_out_changes_no_exact_answer(pairs: list[Pair]) -> None:
+    left_out = 0
+    for pair in pairs:
+        for offset in OFFSETS:
+            comparison = made(pair, pair.drop + offset)
+            decision: Decision | None = None
+            for look in comparison.looks:
+                if decision is not None and not comparison.worth_a_look(decision, look):
+                    left_out += 1
+                    continue
+                decision = comparison.decide(pair.variant[comparison.sentences[:look]])
+                if decision.answer != "undecided":
+                    break
+            assert decision is not None
+            assert decision.answer == ("under" if pair.drop < comparison.threshold else "above")
+    assert left_out > 10
+
+
 @pytest.mark.parametrize("confidence", [0.0, 0.5, 1.0, 99.9, float("nan")])
 def test_a_confidence_that_makes_no_sense_is_refused(confidence: float) -> None:
     with pytest.raises(
