@@ -37,8 +37,8 @@ class ComponentScorer(pl.Callback, ABC):
         Raises:
             UserError: A selector matches nothing in this model.
         """
-        layers = pl_module.hparams["encoder_layers"], pl_module.hparams["decoder_layers"]
-        select(trainer.analysis_settings.components or self.components, component_ids(*layers))
+        structure = [pl_module.hparams[name] for name in ("encoder_layers", "decoder_layers", "pruned")]
+        select(trainer.analysis_settings.components or self.components, component_ids(*structure))
 
     @abstractmethod
     def plan(self, analysis: Analysis) -> Plan:

@@ -82,8 +82,8 @@ class GroupAblation(ComponentScorer):
             UserError: A selector matches nothing, or there are fewer than k components.
         """
         super().check(trainer, pl_module)
-        layers = pl_module.hparams["encoder_layers"], pl_module.hparams["decoder_layers"]
-        chosen = select(trainer.analysis_settings.components or self.components, component_ids(*layers))
+        structure = [pl_module.hparams[name] for name in ("encoder_layers", "decoder_layers", "pruned")]
+        chosen = select(trainer.analysis_settings.components or self.components, component_ids(*structure))
         self._count(chosen)
 
     @override

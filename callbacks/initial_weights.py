@@ -40,10 +40,10 @@ class InitialWeights(pl.Callback):
         if trainer.ckpt_path is not None:
             _keep(path, Path(trainer.ckpt_path), pl_module)
         elif pl_module.initial_weights is None:
-            if trainer.started_from is not None:
+            if trainer.started_from is not None and trainer.carries_initial_weights:
                 _carry_over(path, trainer.started_from, pl_module)
                 return
-            weights, record = first_weights(pl_module.network, pl_module.hparams["seed"])
+            weights, record = first_weights(pl_module.network, pl_module.weights_seed)
             save_initial_weights(path, weights, record)
             pl_module.initial_weights = record
 
@@ -62,7 +62,7 @@ def _keep(path: Path, checkpoint: Path, pl_module: LitTransformer) -> None:
 
 def _carry_over(path: Path, parent: Path, pl_module: LitTransformer) -> None:
     try:
-        weights, record = carried_weights(pl_module.network, parent)
+        weights, record = carried_weights(pl_module.network, parent, pl_module.born)
     except NoInitialWeightsError as error:
         log.warning("This run won't know the weights that training began with: %s", error)
         return

@@ -7,6 +7,7 @@ from typing import Any
 
 from jsonargparse import Namespace
 
+from lit_transformer.components import component_ids, select
 from lit_transformer.errors import UserError
 
 STRUCTURE = (
@@ -19,6 +20,8 @@ STRUCTURE = (
     "tie_embeddings",
     "source_vocab_size",
     "target_vocab_size",
+    "pruned",
+    "feed_forward_sizes",
 )
 # Sections of a configuration that a resumed run takes over, beside model and data.
 RESUMED = ("trainer", "checkpoint", "early_stopping", "samples")
@@ -36,6 +39,9 @@ def checkpoint_defaults(checkpoint: dict[str, Any], resumed: bool) -> dict[str, 
     data["tokenizer"] = {**data.get("tokenizer", {}), "model": None}
     seed = model.pop("seed")
     data.pop("seed", None)
+    if not resumed:
+        # A new run's schedule begins at its own start.
+        model.pop("schedule_start", None)
     defaults = {"seed_everything": seed, **_dotted("model", model), **_dotted("data", data)}
     config = checkpoint["lit_transformer"].get("config") or {}
     if resumed:
@@ -79,9 +85,21 @@ def check_structure(given: Namespace, trained: dict[str, Any], path: Path) -> No
     Raises:
         UserError: A setting of the structure that was typed differs from the checkpoint's.
     """
+    for name in ("pruned", "feed_forward_sizes"):
+        if given[name] is None or _same_components(name, given, trained):
+            given[name] = trained.get(name)
     for name in STRUCTURE:
-        if given[name] != trained[name]:
+        # A checkpoint of before there was pruning says nothing of it.
+        if (given[name] or None) != (trained.get(name) or None):
             raise UserError(
-                f"--model.{name} is {given[name]!r}, but {str(path)!r} was trained with {trained[name]!r}; the "
+                f"--model.{name} is {given[name]!r}, but {str(path)!r} was trained with {trained.get(name)!r}; the "
                 "structure of a trained model cannot be changed: leave the option out, here and in --config."
             )
+
+
+def _same_components(name: str, given: Namespace, trained: dict[str, Any]) -> bool:
+    """Whether the selectors that were typed name what the checkpoint lacks."""
+    if name != "pruned" or not given[name] or not trained.get(name):
+        return False
+    every = component_ids(trained["encoder_layers"], trained["decoder_layers"])
+    return set(select(given[name], every)) == set(trained[name])

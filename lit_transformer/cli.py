@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,7 +14,7 @@ from jsonargparse import Namespace
 from pytorch_lightning.cli import ArgsType, LightningArgumentParser, LightningCLI, SaveConfigCallback
 from typing_extensions import override
 
-from lit_transformer.checkpoint_settings import check_structure, checkpoint_defaults, drop_replaced_callbacks
+from lit_transformer.checkpoint_settings import STRUCTURE, check_structure, checkpoint_defaults, drop_replaced_callbacks
 from lit_transformer.checkpoints import find_checkpoint, read_checkpoint, run_folder_of
 from lit_transformer.data.datamodule import TranslationDataModule
 from lit_transformer.errors import UserError
@@ -34,10 +34,12 @@ class CheckpointSettings:
     Args:
         average: average.ckpt is the mean of the weights after this many last validations; below 2, there is none.
         every_n_steps: Save last.ckpt every so many optimizer steps too, not only after each validation.
+        keep_steps: Keep step-N.ckpt of these optimizer steps, for example to rewind to.
     """
 
     average: int = 5
     every_n_steps: int | None = None
+    keep_steps: list[int] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         """Refuse numbers that mean nothing.
@@ -50,6 +52,8 @@ class CheckpointSettings:
                 f"--checkpoint.average is {self.average!r} and --checkpoint.every_n_steps {self.every_n_steps!r}; give "
                 "an average from 0 up, and steps from 1 up or null."
             )
+        if any(step < 1 for step in self.keep_steps):
+            raise UserError(f"--checkpoint.keep_steps is {self.keep_steps!r}; give steps from 1 up.")
 
 
 @dataclass(frozen=True)
@@ -105,6 +109,9 @@ class SaveConfig(SaveConfigCallback):
         config = self.config.clone()
         for name in ("ckpt_path", "start_from"):
             config[name] = origin.get(name)
+        for name in STRUCTURE:
+            if name in origin.get("model", {}):
+                config["model"][name] = origin["model"][name]
         text = self.parser.dump(config, skip_none=False)
         write_text(folder / "config.yaml", text)
 
@@ -159,6 +166,7 @@ class TransformerCLI(LightningCLI):
     @override
     def parse_arguments(self, parser: LightningArgumentParser, args: ArgsType) -> None:
         self.parent: str | None = None
+        self.structure_before: dict[str, Any] = {}
         typed = [arg for arg in sys.argv[1:] if not arg.startswith("--print_config")]
         printing = args is None and typed != sys.argv[1:]
         if printing:
@@ -187,6 +195,7 @@ class TransformerCLI(LightningCLI):
         if purpose == "resume":
             before = checkpoint["lit_transformer"].get("config") or {}
             self.parent = before.get("start_from")
+            self.structure_before = {name: before["model"].get(name) for name in STRUCTURE if "model" in before}
             drop_replaced_callbacks(self.config[command]["trainer"], before.get("trainer", {}).get("callbacks") or [])
 
     @override
@@ -226,6 +235,8 @@ class TransformerCLI(LightningCLI):
         if command == "fit":
             # A resumed run is still the run that it was: its configuration trains it anew, from the parent it had.
             trainer.config |= {"ckpt_path": None, "start_from": self.parent}
+            # Of a run that changed its structure, the one that it began with.
+            trainer.config["model"] |= self.structure_before
         return trainer
 
     def _run_folder(self, command: str, config: Namespace) -> Path:
@@ -272,6 +283,8 @@ class TransformerCLI(LightningCLI):
                 _make("callbacks.RecentCheckpoints", count=kept.average),
                 _make("callbacks.AverageCheckpoint", count=kept.average),
             ]
+        if kept.keep_steps:
+            made.append(_make("callbacks.KeptCheckpoints", steps=kept.keep_steps))
         made.append(_make("callbacks.LastCheckpoint"))
         if kept.every_n_steps is not None:
             made.append(_make("callbacks.LastCheckpoint", every_n_steps=kept.every_n_steps))

@@ -7,7 +7,7 @@ Wang & Tu 2020 (arXiv 2011.03803). Layers count from 1, the one next to the embe
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from lit_transformer.errors import UserError
 
@@ -18,8 +18,13 @@ KINDS = ENCODER_KINDS + DECODER_KINDS
 _SELECTOR = re.compile(r"(?P<kind>[ed]:(?:sa|ff|ea|\*)|\*)(?::(?P<first>\d+)(?:-(?P<last>\d+))?)?")
 
 
-def component_ids(encoder_layers: int, decoder_layers: int) -> list[str]:
+def component_ids(encoder_layers: int, decoder_layers: int, pruned: Collection[str] = ()) -> list[str]:
     """Return the ids of all components of a Transformer, in canonical order (by kind, then by layer).
+
+    Args:
+        encoder_layers: Layers of its encoder.
+        decoder_layers: Layers of its decoder.
+        pruned: Ids of those that it does not have.
 
     Example:
         >>> component_ids(1, 2)
@@ -30,6 +35,7 @@ def component_ids(encoder_layers: int, decoder_layers: int) -> list[str]:
         for kinds, layers in ((ENCODER_KINDS, encoder_layers), (DECODER_KINDS, decoder_layers))
         for kind in kinds
         for layer in range(1, layers + 1)
+        if f"{kind}:{layer}" not in pruned
     ]
 
 

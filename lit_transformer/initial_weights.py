@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -39,7 +39,11 @@ class NoInitialWeightsError(UserError):
 
 
 def initial_record(
-    weights: Mapping[str, Tensor], seed: int, structure: dict[str, Any], parent_digest: str | None = None
+    weights: Mapping[str, Tensor],
+    seed: int,
+    structure: dict[str, Any],
+    parent_digest: str | None = None,
+    born: Collection[str] = (),
 ) -> dict[str, Any]:
     """Return what a checkpoint holds about its initial weights, as plain types.
 
@@ -48,12 +52,14 @@ def initial_record(
         seed: Seed that they were drawn with.
         structure: Structure of the model that they were drawn for: the fields of its `TransformerConfig`.
         parent_digest: Digest of the initial weights that these were carried over from.
+        born: Names of those among them that began in this run.
     """
     return {
         "digest": tensors_digest(weights),
         "seed": seed,
         "structure": structure,
         "parent_digest": parent_digest,
+        **({"born": sorted(born)} if born else {}),
     }
 
 
@@ -68,12 +74,16 @@ def first_weights(model: Transformer, seed: int) -> tuple[dict[str, Tensor], dic
     return weights, initial_record(weights, seed, asdict(model.config))
 
 
-def carried_weights(model: Transformer, parent: str | Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+def carried_weights(
+    model: Transformer, parent: str | Path, born: Collection[str] = ()
+) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """Return the initial weights of another run, as far as a model has them, and their record (method.md 0.5).
 
     Args:
         model: A model that starts from the weights of the other run.
         parent: A checkpoint of that run.
+        born: Names of weights that begin in this run, as those of a component that was drawn anew; their initial
+            values are the model's own.
 
     Raises:
         NoInitialWeightsError: The other run's initial weights are not known.
@@ -81,10 +91,12 @@ def carried_weights(model: Transformer, parent: str | Path) -> tuple[dict[str, T
     """
     found = initial_weights_of(parent)
     names = model.state_dict()
-    check_initial_weights(found, names, parent)
+    check_initial_weights(found, {name: tensor for name, tensor in names.items() if name not in born}, parent)
     record = read_checkpoint(parent)["lit_transformer"][INITIAL_WEIGHTS]
-    weights = {name: found[name] for name in names}
-    return weights, initial_record(weights, record["seed"], record["structure"], parent_digest=record["digest"])
+    weights = {name: tensor.detach() if name in born else found[name] for name, tensor in names.items()}
+    # What the parent's own run gave birth to was not drawn from its seed either.
+    new = {*born, *(name for name in record.get("born", ()) if name in names)}
+    return weights, initial_record(weights, record["seed"], record["structure"], record["digest"], new)
 
 
 def save_initial_weights(path: str | Path, weights: Mapping[str, Tensor], record: dict[str, Any]) -> None:

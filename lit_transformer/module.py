@@ -30,7 +30,7 @@ from lit_transformer.model import (
     seeded_transformer,
     weights_digest,
 )
-from lit_transformer.recipe import check_recipe, learning_rate_factor, step_seed
+from lit_transformer.recipe import check_recipe, learning_rate_factor, set_peak_rate, step_seed
 from lit_transformer.translations import Translation, gather_translations
 
 log = logging.getLogger(__name__)
@@ -61,6 +61,12 @@ class LitTransformer(pl.LightningModule):
         bleu_tokenize: sacreBLEU's tokenisation, such as 13a or intl.
         bleu_lowercase: Score without regard to case.
         chrf: Also log chrF.
+        layer_drop: By kind of component (d:sa), the probability that a training step goes without one: LayerDrop, for
+            models that are to be pruned.
+        schedule_start: Optimizer steps that the schedule counts as done at the start: to replay the end of an earlier
+            run's (learning-rate rewinding, Renda et al. 2020), its steps minus those of this run.
+        pruned: Ids of components that the model does not have; see `callbacks.ComponentPruning`.
+        feed_forward_sizes: Width of single feed-forward components, by id, where it is not feed_forward.
         seed: Seed of the initial weights and of dropout.
         source_vocab_size: Number of source pieces; taken from the tokenizer when not given.
         target_vocab_size: Number of target pieces; taken from the tokenizer when not given.
@@ -91,23 +97,37 @@ class LitTransformer(pl.LightningModule):
         bleu_tokenize: str = "13a",
         bleu_lowercase: bool = False,
         chrf: bool = False,
+        layer_drop: dict[str, float] | None = None,
+        schedule_start: int = 0,
+        pruned: list[str] | None = None,
+        feed_forward_sizes: dict[str, int] | None = None,
         seed: int = 1,
         source_vocab_size: int | None = None,
         target_vocab_size: int | None = None,
     ) -> None:
         super().__init__()
         decoding = decoding if isinstance(decoding, DecodingSettings) else DecodingSettings(**decoding)
-        self.save_hyperparameters(ignore=["decoding", "adam_betas"])
+        self.save_hyperparameters(ignore=["decoding", "adam_betas", "layer_drop", "pruned", "feed_forward_sizes"])
         # Checkpoints hold plain types only, so that they can be read in five years and with weights_only=True.
-        self.save_hyperparameters({"decoding": asdict(decoding), "adam_betas": list(adam_betas)})
-        check_recipe(label_smoothing, learning_rate, warmup_steps, adam_betas, adam_epsilon)
+        self.save_hyperparameters(
+            {
+                "decoding": asdict(decoding),
+                "adam_betas": list(adam_betas),
+                "layer_drop": dict(layer_drop or {}),
+                "pruned": list(pruned or ()),
+                "feed_forward_sizes": dict(feed_forward_sizes or {}),
+            }
+        )
+        check_recipe(label_smoothing, learning_rate, warmup_steps, schedule_start, adam_betas, adam_epsilon)
         # The structure is checked now, not after the corpus was read.
-        self._config(1, 1)
+        self.hparams["pruned"] = self.check_structure()
         self.decoding = decoding
         self.bleu = CorpusBLEU(tokenize=bleu_tokenize, lowercase=bleu_lowercase)
         self.chrf = CorpusChrF() if chrf else None
         self.translations: list[Translation] = []
         self._decoder: Transformer | None = None
+        self.weights_seed, self.born = seed, set[str]()
+        """Seed of the initial weights; names of those that begin in this run, which starts from another's weights."""
         self.initial_weights: dict[str, Any] | None = None
         """The record of the weights that training started from, where they are kept; see `initial_record`."""
         if source_vocab_size is not None and target_vocab_size is not None:
@@ -126,6 +146,10 @@ class LitTransformer(pl.LightningModule):
         """
         self.hparams.update(source_vocab_size=source_vocab_size, target_vocab_size=target_vocab_size)
         self.network = seeded_transformer(self._config(source_vocab_size, target_vocab_size), self.hparams["seed"])
+
+    def check_structure(self) -> list[str]:
+        """Refuse a structure that no model can have; return the ids of the components that it lacks."""
+        return list(self._config(1, 1).pruned)
 
     def _config(self, source_vocab_size: int, target_vocab_size: int) -> TransformerConfig:
         sizes = {"source_vocab_size": source_vocab_size, "target_vocab_size": target_vocab_size}
@@ -168,13 +192,15 @@ class LitTransformer(pl.LightningModule):
     def configure_optimizers(self) -> Any:
         # The fused kernel is the fastest on the CPU; on a GPU it can't be combined with gradient clipping in 16-mixed.
         optimizer = Adam(
-            self.network.parameters(),
+            [parameter for parameter in self.network.parameters() if parameter.requires_grad],
             lr=self.hparams["learning_rate"],
             betas=tuple(self.hparams["adam_betas"]),
             eps=self.hparams["adam_epsilon"],
             fused=self.device.type == "cpu",
         )
-        factor = learning_rate_factor(self.hparams["schedule"], self.hparams["warmup_steps"])
+        factor = learning_rate_factor(
+            self.hparams["schedule"], self.hparams["warmup_steps"], self.hparams["schedule_start"]
+        )
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": LambdaLR(optimizer, factor), "interval": "step"}}
 
     @override
@@ -198,14 +224,8 @@ class LitTransformer(pl.LightningModule):
     def on_train_start(self) -> None:
         # A restored optimizer and scheduler bring back the rate of their own run; what the user typed wins.
         scheduler = self.lr_schedulers()
-        if not isinstance(scheduler, LambdaLR):
-            return
-        peak = self.hparams["learning_rate"]
-        for group, factor in zip(scheduler.optimizer.param_groups, scheduler.lr_lambdas, strict=True):
-            group["initial_lr"] = peak
-            group["lr"] = peak * factor(scheduler.last_epoch)
-        scheduler.base_lrs = [peak] * len(scheduler.base_lrs)
-        scheduler._last_lr = [group["lr"] for group in scheduler.optimizer.param_groups]
+        if isinstance(scheduler, LambdaLR):
+            set_peak_rate(scheduler, self.hparams["learning_rate"])
 
     @override
     def on_train_batch_start(self, batch: Batch, batch_idx: int) -> None:
@@ -252,6 +272,22 @@ class LitTransformer(pl.LightningModule):
             return DecodingSettings(**{**asdict(self.decoding), "beam": 1})
         return self.decoding
 
+    @torch.no_grad()
+    def validation_score(self) -> tuple[float, DecodingSettings]:
+        """Return what fit's validation would give, outside of its loop: BLEU from 0 to 100, and how it decodes."""
+        training, search = self.training, self._search_of("fit")
+        self.eval()
+        self._start_scoring()
+        for batch in self._data.val_dataloader():
+            self._score(batch.to(self.device), search)
+        bleu = float(self.bleu.compute())
+        self.bleu.reset()
+        if self.chrf is not None:
+            self.chrf.reset()
+        self._decoder, self.translations = None, []
+        self.train(training)
+        return bleu, search
+
     def _start_scoring(self) -> None:
         self._decoder = in_precision(self.network, self.decoding.precision)
         self.translations = []
@@ -274,7 +310,8 @@ class LitTransformer(pl.LightningModule):
         return made
 
     def _finish_scoring(self, split: str, bleu_name: str) -> None:
-        sums = self._total(self._sums.to(self.device if self.device.type != "mps" else "cpu"))
+        sums = self._sums.to(self.device if self.device.type != "mps" else "cpu")
+        sums = self.trainer.strategy.reduce(sums, reduce_op="sum")
         self.translations = gather_translations(self.translations)
         count = max(len(self.translations), 1)
         values = {
@@ -291,9 +328,6 @@ class LitTransformer(pl.LightningModule):
         # Every process holds the same totals already.
         for name, value in values.items():
             self.log(name, value.float(), prog_bar=name in (bleu_name, f"{split}/loss"), sync_dist=False)
-
-    def _total(self, values: Tensor) -> Tensor:
-        return self.trainer.strategy.reduce(values, reduce_op="sum")
 
     @override
     def on_validation_epoch_start(self) -> None:

@@ -6,6 +6,8 @@ import hashlib
 import math
 from collections.abc import Callable
 
+from torch.optim.lr_scheduler import LambdaLR
+
 from lit_transformer.errors import UserError
 
 
@@ -13,6 +15,7 @@ def check_recipe(
     label_smoothing: float,
     learning_rate: float,
     warmup_steps: int,
+    schedule_start: int,
     adam_betas: tuple[float, float],
     adam_epsilon: float,
 ) -> None:
@@ -28,6 +31,8 @@ def check_recipe(
             f"--model.learning_rate is {learning_rate!r} and --model.warmup_steps {warmup_steps!r}; "
             "give a rate above 0 and a number of steps from 0 up."
         )
+    if schedule_start < 0:
+        raise UserError(f"--model.schedule_start is {schedule_start!r}; give a number of steps from 0 up.")
     if not all(0.0 <= beta < 1.0 for beta in adam_betas) or not 0.0 <= adam_epsilon < math.inf:
         raise UserError(
             f"--model.adam_betas is {list(adam_betas)!r} and --model.adam_epsilon {adam_epsilon!r}; give two decay "
@@ -35,13 +40,14 @@ def check_recipe(
         )
 
 
-def learning_rate_factor(schedule: str, warmup_steps: int) -> Callable[[int], float]:
+def learning_rate_factor(schedule: str, warmup_steps: int, start: int = 0) -> Callable[[int], float]:
     """Return the learning rate at a step as a share of the peak.
 
     Args:
         schedule: ``inverse_sqrt``: the peak at the end of the warm-up, then decay with the square root of the step
             (Vaswani et al. 2017, 5.3); ``constant``: the peak from the end of the warm-up on.
         warmup_steps: Steps of linear growth; 0 for none.
+        start: Steps that count as done before the first one.
 
     Example:
         >>> [learning_rate_factor("inverse_sqrt", 4)(step) for step in (0, 3, 15)]
@@ -49,12 +55,21 @@ def learning_rate_factor(schedule: str, warmup_steps: int) -> Callable[[int], fl
     """
 
     def factor(step: int) -> float:
-        done = step + 1
+        done = start + step + 1
         if done < warmup_steps:
             return done / warmup_steps
         return 1.0 if schedule == "constant" else (max(warmup_steps, 1) / done) ** 0.5
 
     return factor
+
+
+def set_peak_rate(scheduler: LambdaLR, peak: float) -> None:
+    """Let a scheduler go on from where it is with another peak learning rate."""
+    for group, factor in zip(scheduler.optimizer.param_groups, scheduler.lr_lambdas, strict=True):
+        group["initial_lr"] = peak
+        group["lr"] = peak * factor(scheduler.last_epoch)
+    scheduler.base_lrs = [peak] * len(scheduler.base_lrs)
+    scheduler._last_lr = [group["lr"] for group in scheduler.optimizer.param_groups]
 
 
 def step_seed(seed: int, global_step: int, batch_idx: int, rank: int) -> int:

@@ -14,7 +14,15 @@ from torch import Tensor, nn
 from lit_transformer.components import select
 from lit_transformer.data.batch import PAD, Batch
 from lit_transformer.errors import UserError
-from lit_transformer.model import Attention, SubLayer, Transformer, TransformerConfig, seeded_transformer
+from lit_transformer.model import (
+    Attention,
+    FeedForward,
+    SubLayer,
+    Transformer,
+    TransformerConfig,
+    fresh_seed,
+    seeded_transformer,
+)
 
 
 def component_parameters(model: Transformer, component: str, include_norm: bool = False) -> dict[str, nn.Parameter]:
@@ -161,8 +169,7 @@ def redrawn(config: TransformerConfig, component: str, seed: int, draw: int) -> 
     Raises:
         UserError: The model has no such component.
     """
-    # The CPU's generator looks at 32 bits of a seed; an odd factor gives each draw another value of these.
-    fresh = seeded_transformer(config, (seed + (draw + 1) * 0x9E3779B1) % 2**32)
+    fresh = seeded_transformer(config, fresh_seed(seed, draw))
     return {name: weight.detach() for name, weight in component_parameters(fresh, component, include_norm=True).items()}
 
 
@@ -209,6 +216,31 @@ def mean_outputs(model: Transformer, batches: Iterable[Batch]) -> dict[str, Tens
             for module, was in training.items():
                 module.training = was
     return {component: total / tokens[component[0]] for component, total in sums.items()}
+
+
+def narrowed(feed_forward: FeedForward, size: int) -> FeedForward:
+    """Return a narrower feed-forward network, of the hidden units with the largest weights.
+
+    Args:
+        feed_forward: The network, which stays as it is.
+        size: How many units to keep.
+
+    Raises:
+        UserError: It has no more units than that.
+    """
+    width = feed_forward.inner.out_features
+    if not 0 < size < width:
+        raise UserError(f"a narrower feed-forward network has fewer than {width} units and at least 1; got {size}.")
+    inner, outer = feed_forward.inner, feed_forward.outer
+    norms = inner.weight.norm(dim=1) * outer.weight.norm(dim=0)
+    kept = norms.topk(size).indices.sort().values
+    result = FeedForward(inner.in_features, size, feed_forward.dropout).to(inner.weight)
+    with torch.no_grad():
+        result.inner.weight.copy_(inner.weight[kept])
+        result.inner.bias.copy_(inner.bias[kept])
+        result.outer.weight.copy_(outer.weight[:, kept])
+        result.outer.bias.copy_(outer.bias)
+    return result
 
 
 def _sublayer(model: Transformer, component: str) -> SubLayer:

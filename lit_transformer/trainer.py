@@ -20,6 +20,7 @@ from lit_transformer.data.datamodule import TranslationDataModule, tokenizer_of_
 from lit_transformer.errors import UserError
 from lit_transformer.files import make_folder, write_text
 from lit_transformer.importance.plan import Plan
+from lit_transformer.model import weights_digest
 from lit_transformer.module import LitTransformer
 from lit_transformer.progress import print_plans
 from lit_transformer.translations import read_input, write_lines, write_translations
@@ -64,6 +65,11 @@ class Trainer(pl.Trainer):
         self.strategy.checkpoint_io = AtomicCheckpointIO()
         self.config: dict[str, Any] | None = None
         self.started_from: Path | None = None
+        self.started_weights: str | None = None
+        """Digest of the weights that the run started from, before anything was changed in them."""
+        self.resumed_from: Path | None = None
+        self.carries_initial_weights = True
+        """Whether a run that starts from another's weights began, in the end, with that one's initial weights."""
         self.analysis_settings = AnalysisSettings()
 
     @property
@@ -94,7 +100,8 @@ class Trainer(pl.Trainer):
             start_from: Start a new run from the weights of this checkpoint (or run's folder): step 0, fresh optimizer.
         """
         if ckpt_path is not None:
-            ckpt_path = str(find_checkpoint(ckpt_path, "resume"))
+            self.resumed_from = find_checkpoint(ckpt_path, "resume")
+            ckpt_path = str(self.resumed_from)
             self._adopt(ckpt_path, datamodule)
             if "optimizer_states" not in read_checkpoint(ckpt_path):
                 raise UserError(
@@ -323,6 +330,7 @@ class Trainer(pl.Trainer):
                 "leave the --model options for the structure out."
             ) from error
         self.started_from, model.initial_weights = path, None
+        self.started_weights = weights_digest(model.network)
         log.info("Starting from the weights of %s.", path)
 
     @contextmanager

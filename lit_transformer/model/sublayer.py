@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -40,25 +41,51 @@ class SubLayer(nn.Module):
     not computed: post-norm leaves ``norm(x)``, pre-norm leaves ``x`` (method.md, 0.2 and 1.3). With a ``constant``, an
     ablated component adds that vector at every position instead, such as its mean output.
 
+    A pruned component is for good what an ablated one is for a while: its function is gone, and in a pre-norm model its
+    norm, which nothing looks at any more (method.md, 0.3).
+
     Args:
         function: The attention or feed-forward network.
         d_model: Width of the residual stream.
         dropout: Probability of dropping a unit of the function's output before it is added.
         norm_first: Pre-norm instead of post-norm.
+        layer_drop: Probability that a training step goes without the function (LayerDrop, Fan et al. 2020).
 
     Attributes:
         ablated: Whether the function is left out.
         constant: What an ablated component adds, ``(d_model,)``; None adds nothing. It is no part of the model's state.
+        predecessor: The component that this one succeeds (`callbacks.Theseus`), and that may stand in for it in a
+            training step. It is no part of the model: no state, no training, no device.
+        stands_in: Whether the predecessor does, in the coming training step.
     """
 
-    def __init__(self, function: nn.Module, d_model: int, dropout: float, norm_first: bool) -> None:
+    def __init__(
+        self, function: nn.Module, d_model: int, dropout: float, norm_first: bool, layer_drop: float = 0.0
+    ) -> None:
         super().__init__()
         self.function = function
         self.norm = nn.LayerNorm(d_model)
         self.dropout = dropout
         self.norm_first = norm_first
+        self.layer_drop = layer_drop
         self.ablated = False
         self.constant: Tensor | None = None
+        self.predecessor: SubLayer | None
+        object.__setattr__(self, "predecessor", None)
+        self.stands_in = False
+
+    def succeed(self, predecessor: SubLayer | None) -> None:
+        """Let another component stand in for this one in training steps; None for no other any more."""
+        # Past torch's registration of modules.
+        object.__setattr__(self, "predecessor", predecessor)
+        self.stands_in = False
+
+    @property
+    def current(self) -> nn.Module | None:
+        """The function that is computed now; None where none is."""
+        if self.training and self.stands_in and self.predecessor is not None:
+            return self.predecessor.function
+        return None if self.ablated else self.function
 
     def forward(self, x: Tensor, *inputs: Any) -> Tensor:
         """Apply the component.
@@ -70,24 +97,52 @@ class SubLayer(nn.Module):
         Returns:
             The residual stream after it, ``(batch, length, d_model)``.
         """
-        return self._run(self.function, x, *inputs)
+        return self._run("__call__", x, *inputs)
+
+    @property
+    def pruned(self) -> bool:
+        """Whether its function is gone for good."""
+        return self.function is None
+
+    def prune(self) -> None:
+        """Remove its function for good."""
+        # Unregistered: torch would take weights of a registered one that is None for loaded, whatever they are.
+        del self.function
+        self.function, self.ablated, self.constant = None, True, None  # type: ignore[assignment]
+        if self.norm_first:
+            self.norm = nn.Identity()  # type: ignore[assignment]
 
     def attend_to(self, x: Tensor, *inputs: Any) -> Tensor:
         """Apply a source-target attention component to keys and values that were projected before."""
-        return self._run(self.function.attend_to, x, *inputs)
+        return self._run("attend_to", x, *inputs)
 
     def own_rows(self, x: Tensor, attend: Any) -> Tensor:
         """Apply a self-attention component to positions one after another; see `Attention.own_rows`."""
-        return self._run(self.function.own_rows, x, attend)
+        return self._run("own_rows", x, attend)
 
     def source_rows(self, x: Tensor, attend: Any) -> Tensor:
         """Apply a source-target attention component to positions one after another; see `Attention.source_rows`."""
-        return self._run(self.function.source_rows, x, attend)
+        return self._run("source_rows", x, attend)
 
-    def _run(self, function: Any, x: Tensor, *inputs: Any) -> Tensor:
+    def _run(self, method: str, x: Tensor, *inputs: Any) -> Tensor:
+        if self.training and self.stands_in and self.predecessor is not None:
+            return self.predecessor._run(method, x, *inputs) + self._nothing()
         if self.ablated:
             x = x if self.constant is None else x + self.constant
             return x if self.norm_first else self.norm(x)
+        if self.training and self.layer_drop and float(torch.rand(())) < self.layer_drop:
+            x = x + self._nothing(*inputs)
+            return x if self.norm_first else self.norm(x)
+        function = getattr(self.function, method)
         if self.norm_first:
             return x + dropout(function(self.norm(x), *inputs), self.dropout, self.training)
         return self.norm(x + dropout(function(x, *inputs), self.dropout, self.training))
+
+    def _nothing(self, *inputs: Any) -> Tensor | float:
+        """Return a zero that all parameters have a part in, so that a step without them gives them a gradient of zero.
+
+        DDP would wait for the gradient of parameters that have none; so would those that the inputs come from.
+        """
+        parts = [*self.parameters(), *(part for part in inputs if isinstance(part, Tensor))]
+        zeros = [part.flatten()[0].float() * 0.0 for part in parts if part.requires_grad and part.numel()]
+        return torch.stack(zeros).sum() if zeros else 0.0

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
 
-from lit_transformer.components import canonical_key
-from lit_transformer.errors import UserError
+from lit_transformer.components import canonical_key, select
 from lit_transformer.model.attention import Attention, KeyValues
+from lit_transformer.model.config import TransformerConfig
 from lit_transformer.model.decoder_cache import DecoderCache, EncoderState, SourceKeyValues
 from lit_transformer.model.embedding import Embedding
 from lit_transformer.model.rough_output import RoughOutput, is_fast
@@ -21,67 +21,13 @@ from lit_transformer.model.sublayer import FeedForward, SubLayer
 PAD = 0
 
 
-@dataclass(frozen=True)
-class TransformerConfig:
-    """The structure of a model; method.md 1.9 says which of these values are the paper's.
-
-    Args:
-        source_vocab_size: Number of source pieces, special ones included.
-        target_vocab_size: Number of target pieces, special ones included.
-        encoder_layers: Layers of the encoder.
-        decoder_layers: Layers of the decoder.
-        d_model: Width of the residual stream.
-        feed_forward: Width of the feed-forward networks' hidden layer.
-        heads: Attention heads.
-        dropout: Dropout on embeddings and on each sub-layer's output.
-        attention_dropout: Dropout on attention weights.
-        activation_dropout: Dropout after the feed-forward network's ReLU.
-        norm: ``post`` (Vaswani et al.) or ``pre`` (with a final norm on both stacks).
-        tie_embeddings: ``all`` (source, target and output projection), ``target`` (target and output) or ``none``.
-    """
-
-    source_vocab_size: int
-    target_vocab_size: int
-    encoder_layers: int = 6
-    decoder_layers: int = 6
-    d_model: int = 512
-    feed_forward: int = 2048
-    heads: int = 8
-    dropout: float = 0.1
-    attention_dropout: float = 0.0
-    activation_dropout: float = 0.0
-    norm: Literal["post", "pre"] = "post"
-    tie_embeddings: Literal["all", "target", "none"] = "all"
-
-    def __post_init__(self) -> None:
-        """Refuse sizes that no model can have.
-
-        Raises:
-            UserError: A size or a probability is out of range, or the vocabularies can't be tied.
-        """
-        sizes = ("encoder_layers", "decoder_layers", "d_model", "feed_forward", "heads")
-        for name in sizes:
-            if getattr(self, name) < 1:
-                raise UserError(f"--model.{name} is {getattr(self, name)!r}; give a whole number from 1 up.")
-        for name in ("dropout", "attention_dropout", "activation_dropout"):
-            if not 0.0 <= getattr(self, name) < 1.0:
-                raise UserError(f"--model.{name} is {getattr(self, name)!r}; give a probability from 0 to below 1.")
-        if self.d_model % self.heads:
-            raise UserError(f"--model.heads {self.heads} does not divide --model.d_model {self.d_model}.")
-        if self.tie_embeddings == "all" and self.source_vocab_size != self.target_vocab_size:
-            raise UserError(
-                f"--model.tie_embeddings all needs one vocabulary, but the source has {self.source_vocab_size} pieces "
-                f"and the target {self.target_vocab_size}; give --model.tie_embeddings target."
-            )
-
-
 class EncoderLayer(nn.Module):
     """Self-attention (``sa``) and feed-forward network (``ff``)."""
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
-        self.sa = _attention(config)
-        self.ff = _feed_forward(config)
+        self.sa = _attention(config, "e:sa")
+        self.ff = _feed_forward(config, "e:ff")
 
     def forward(self, x: Tensor, mask: Tensor) -> Tensor:
         """Map ``(batch, source_length, d_model)`` to the same shape; the mask is True where there is padding."""
@@ -93,13 +39,14 @@ class DecoderLayer(nn.Module):
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
-        self.sa = _attention(config)
-        self.ea = _attention(config)
-        self.ff = _feed_forward(config)
+        self.sa = _attention(config, "d:sa")
+        self.ea = _attention(config, "d:ea")
+        self.ff = _feed_forward(config, "d:ff")
 
     def source_keys_values(self, states: Tensor) -> SourceKeyValues:
         """Project the encoder's states ``(batch, source_length, d_model)``, unless nothing will look at them."""
-        return None if self.ea.ablated else self.ea.function.keys_values(states)  # type: ignore[operator]
+        function = self.ea.current
+        return None if function is None else function.keys_values(states)  # type: ignore[operator]
 
     def forward(
         self, x: Tensor, causal: Tensor | None, own: KeyValues, source: SourceKeyValues, source_mask: Tensor
@@ -184,9 +131,50 @@ class Transformer(nn.Module):
             nn.init.xavier_uniform_(self.output.weight)
         else:
             self.output.weight = target.weight
+        # After all weights are drawn, so that a seed gives what is left of the whole model's.
+        for component, size in config.feed_forward_sizes.items():
+            function = FeedForward(config.d_model, size, config.activation_dropout)
+            self._sublayers()[component].function = function
+        self._prune(config.pruned)
+
+    def prune(self, components: Iterable[str]) -> None:
+        """Remove components for good; the others keep their ids.
+
+        Args:
+            components: Ids or selectors.
+
+        Raises:
+            UserError: One of them matches nothing, or no source-target attention would be left.
+        """
+        chosen = select(components, list(self.components()))
+        self.config = replace(self.config, pruned=(*self.config.pruned, *chosen))
+        self._prune(chosen)
+
+    def narrow(self, component: str, function: FeedForward) -> None:
+        """Put another feed-forward network in the place of a component's.
+
+        Args:
+            component: Id of a feed-forward component.
+            function: What takes its place.
+        """
+        self.components()[component].function = function
+        sizes = {**self.config.feed_forward_sizes, component: function.inner.out_features}
+        self.config = replace(self.config, feed_forward_sizes=sizes)
+
+    def _prune(self, components: Iterable[str]) -> None:
+        sublayers = self._sublayers()
+        for component in components:
+            sublayers[component].prune()
 
     def components(self) -> dict[str, SubLayer]:
-        """Return the components by id, in canonical order."""
+        """Return the components that the model has, by id, in canonical order."""
+        return {component: sublayer for component, sublayer in self._sublayers().items() if not sublayer.pruned}
+
+    def sublayer(self, component: str) -> SubLayer:
+        """Return the place of a component, which may be pruned."""
+        return self._sublayers()[component]
+
+    def _sublayers(self) -> dict[str, SubLayer]:
         found = {
             f"{side}:{name}:{number}": sublayer
             for side, stack in (("e", self.encoder), ("d", self.decoder))
@@ -226,7 +214,10 @@ class Transformer(nn.Module):
         return self.decoder(self.target_embedding(ids, cache.length), cache)
 
     def order(self, side: Literal["e", "d"]) -> list[str]:
-        """Return the components of encoder or decoder in the order in which they are computed."""
+        """Return the components of encoder or decoder in the order in which they are computed, pruned ones included.
+
+        A pruned one is computed as an ablated one is: post-norm still has its norm.
+        """
         stack = self.encoder if side == "e" else self.decoder
         return [
             f"{side}:{name}:{number}"
@@ -237,7 +228,7 @@ class Transformer(nn.Module):
 
     def ablated(self, component: str) -> bool:
         """Return whether a component is left out of the residual stream."""
-        return self.components()[component].ablated
+        return self._sublayers()[component].ablated
 
     def embed_source(self, source: Tensor) -> Tensor:
         """Return what enters the encoder's first component, ``(batch, source_length, d_model)``."""
@@ -254,7 +245,7 @@ class Transformer(nn.Module):
             first: The component's place in `order`.
             seen: Is given the place of each component and what enters it.
         """
-        components, mask = self.components(), padding[:, None, None, :]
+        components, mask = self._sublayers(), padding[:, None, None, :]
         for place, component in enumerate(self.order("e")[first:], start=first):
             if seen is not None:
                 seen(place, x)
@@ -331,14 +322,16 @@ class Transformer(nn.Module):
         return self.logits(self.step(target, self.start(self.encode(source))))
 
 
-def _attention(config: TransformerConfig) -> SubLayer:
-    function = Attention(config.d_model, config.heads, config.attention_dropout)
-    return SubLayer(function, config.d_model, config.dropout, config.norm == "pre")
+def _attention(config: TransformerConfig, kind: str) -> SubLayer:
+    return _sublayer(Attention(config.d_model, config.heads, config.attention_dropout), config, kind)
 
 
-def _feed_forward(config: TransformerConfig) -> SubLayer:
-    function = FeedForward(config.d_model, config.feed_forward, config.activation_dropout)
-    return SubLayer(function, config.d_model, config.dropout, config.norm == "pre")
+def _feed_forward(config: TransformerConfig, kind: str) -> SubLayer:
+    return _sublayer(FeedForward(config.d_model, config.feed_forward, config.activation_dropout), config, kind)
+
+
+def _sublayer(function: nn.Module, config: TransformerConfig, kind: str) -> SubLayer:
+    return SubLayer(function, config.d_model, config.dropout, config.norm == "pre", config.layer_drop.get(kind, 0.0))
 
 
 def _pieces(size: int, d_model: int) -> nn.Embedding:
