@@ -1,4 +1,4 @@
-"""Lightning callbacks: scoring of components, checkpoints, monitors."""
+"""Lightning callbacks: scoring, pruning and rewinding of components, checkpoints, monitors."""
 
 from callbacks.average_checkpoint import AverageCheckpoint
 from callbacks.best_checkpoints import BestBLEUCheckpoint, BestLossCheckpoint, LastCheckpoint, RecentCheckpoints
@@ -7,20 +7,32 @@ from callbacks.criticality import CriticalityScore
 from callbacks.gradient_norm import GradientNorm
 from callbacks.group_ablation import GroupAblation
 from callbacks.initial_weights import InitialWeights
+from callbacks.kept_checkpoints import KeptCheckpoints
+from callbacks.layer_ablation import LayerAblation
+from callbacks.layer_theseus import LayerTheseus
+from callbacks.pruning import ComponentPruning
+from callbacks.rewinding import ComponentRewinding
 from callbacks.sample_translations import SampleTranslations
+from callbacks.theseus import Theseus
 from callbacks.throughput import Throughput
 
 __all__ = [
     "AverageCheckpoint",
     "BestBLEUCheckpoint",
     "BestLossCheckpoint",
+    "ComponentPruning",
+    "ComponentRewinding",
     "ContributionScore",
     "CriticalityScore",
     "GradientNorm",
     "GroupAblation",
     "InitialWeights",
+    "KeptCheckpoints",
     "LastCheckpoint",
+    "LayerAblation",
+    "LayerTheseus",
     "RecentCheckpoints",
     "SampleTranslations",
+    "Theseus",
     "Throughput",
 ]

@@ -156,6 +156,28 @@ def print_group_ablation(rows: Sequence[Mapping[str, Any]], about: Mapping[str, 
     _print_table("Components removed one after another, without retraining", columns, lines, about)
 
 
+def print_layer_ablation(rows: Sequence[Mapping[str, Any]], about: Mapping[str, Any]) -> None:
+    """Print what whole decoder layers cost that are removed one after another.
+
+    Args:
+        rows: A row per step.
+        about: What the numbers rest on.
+    """
+    columns = ["step", "layer", "removed", "parameters", "BLEU", "drop"]
+    lines = [
+        [
+            str(row["step"]),
+            "" if row["layer"] is None else str(row["layer"]),
+            ", ".join(row["components"]) or "nothing",
+            f"{-int(row['parameters_removed']):,}",
+            f"{float(row['validation_bleu']):.2f}",
+            f"{float(row['validation_drop']):+.2f}",
+        ]
+        for row in rows
+    ]
+    _print_table("Decoder layers removed one after another, without retraining", columns, lines, about)
+
+
 def print_plans(plans: Mapping[str, tuple[int, int, int]], about: Mapping[str, Any], seconds: float, size: int) -> None:
     """Print what an analysis would evaluate.
 

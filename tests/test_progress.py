@@ -14,6 +14,7 @@ from lit_transformer.progress import (
     print_contributions,
     print_criticalities,
     print_group_ablation,
+    print_layer_ablation,
     print_plans,
 )
 
@@ -138,6 +139,20 @@ class TestOtherTables:
             "35.12",
         ]
         assert "nothing" in lines[-4]
+
+    def test_layer_ablation(self, capsys: pytest.CaptureFixture[str]) -> None:
+        whole = {"validation_bleu": 36.25, "validation_drop": 0.0, "parameters_removed": 0}
+        steps: list[dict[str, Any]] = [{"step": 0, "layer": None, "components": [], **whole}]
+        for step, layer in enumerate((12, 10), start=1):
+            gone = [f"d:{kind}:{layer}" for kind in ("sa", "ea", "ff")]
+            drops = {"validation_bleu": 36.25 - step, "validation_drop": step, "parameters_removed": 99_200_960 * step}
+            steps.append({"step": step, "layer": layer, "components": gone, **drops})
+        print_layer_ablation(steps, about())
+        lines = capsys.readouterr().out.splitlines()
+        assert max(map(len, lines)) <= 80
+        cells = [[cell.strip() for cell in line.split("│")[1:-1]] for line in lines[-5:-2]]
+        assert cells[0] == ["0", "", "nothing", "0", "36.25", "+0.00"]
+        assert cells[2] == ["2", "10", "d:sa:10, d:ea:10, d:ff:10", "-198,401,920", "34.25", "+2.00"]
 
     def test_a_plan(self, capsys: pytest.CaptureFixture[str]) -> None:
         print_plans({"ContributionScore": (31, 1, 0), "CriticalityScore": (31, 1, 270)}, about(), 6.0, 3 << 20)

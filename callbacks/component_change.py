@@ -1,0 +1,163 @@
+"""What pruning and rewinding have in common: which components, and the record of what was done."""
+
+from __future__ import annotations
+
+import json
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytorch_lightning as pl
+from typing_extensions import override
+
+from lit_transformer.checkpoints import run_folder_of
+from lit_transformer.errors import UserError
+from lit_transformer.files import write_text
+from lit_transformer.importance.selection import Selection
+from lit_transformer.importance.tables import load_scores
+from lit_transformer.module import LitTransformer
+from lit_transformer.trainer import Trainer
+
+log = logging.getLogger(__name__)
+
+RECORD_FORMAT = 1
+
+
+class ComponentChange(pl.Callback, ABC):
+    """Changes components of a trained model before it is trained on.
+
+    A resumed run is changed already, so that its callback only verifies.
+
+    Args:
+        selection: Which components.
+        scores: Folder of an analysis, or its ``scores.json``; that of the checkpoint that the run starts from, if not
+            given.
+    """
+
+    name = ""
+    """What is done, in a word; the record of it is ``<name>.json``."""
+
+    def __init__(self, selection: Selection, scores: str | None = None) -> None:
+        self.selection, self.scores = selection, scores
+        self.chosen: list[str] = []
+        self._record: dict[str, Any] = {}
+
+    @abstractmethod
+    def change(self, trainer: Trainer, pl_module: LitTransformer) -> dict[str, Any]:
+        """Change the model, and return what is told of it beside the components."""
+
+    @abstractmethod
+    def verify(self, pl_module: LitTransformer) -> None:
+        """Make sure that a resumed run is as this callback left it.
+
+        Raises:
+            UserError: It is not.
+        """
+
+    @override
+    def setup(self, trainer: pl.Trainer, pl_module: pl.LightningModule, stage: str) -> None:
+        assert isinstance(trainer, Trainer)
+        assert isinstance(pl_module, LitTransformer)
+        if stage != "fit" or self._record:
+            return
+        if trainer.resumed_from is not None:
+            # The checkpoint is restored after this, the state of this callback with it.
+            return
+        try:
+            about = self.change(trainer, pl_module)
+        except UserError as error:
+            raise UserError(f"{type(self).__name__}: {error}") from error
+        self._record = {
+            "format": RECORD_FORMAT,
+            "components": self.chosen,
+            "selection": self._selection,
+            "start_from": None if trainer.started_from is None else str(trainer.started_from.absolute()),
+            **about,
+        }
+
+    @override
+    def state_dict(self) -> dict[str, Any]:
+        return {"chosen": self.chosen, "record": self._record}
+
+    @override
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        self.chosen, self._record = list(state_dict["chosen"]), dict(state_dict["record"])
+
+    @override
+    def on_fit_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        assert isinstance(trainer, Trainer)
+        assert isinstance(pl_module, LitTransformer)
+        if trainer.resumed_from is None:
+            return
+        if not self._record:
+            raise UserError(
+                f"{type(self).__name__}: {str(trainer.resumed_from)!r} is of a run without it; to begin a new run from "
+                "its weights give --start_from instead of --ckpt_path."
+            )
+        if self._record["selection"] != self._selection:
+            raise UserError(
+                f"{type(self).__name__}: the resumed run has chosen by {self._record['selection']}, not by "
+                f"{self._selection}; what is gone stays gone: leave its options out."
+            )
+        self.verify(pl_module)
+
+    @property
+    def _selection(self) -> dict[str, Any]:
+        components = self.selection.components
+        return {**asdict(self.selection), "components": None if components is None else list(components)}
+
+    @override
+    def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        assert isinstance(trainer, Trainer)
+        assert isinstance(pl_module, LitTransformer)
+        if trainer.resumed_from is not None or trainer.fast_dev_run:
+            return
+        # A greedy search within fit has a name of its own here too.
+        name = pl_module.validation_bleu.replace("val/", "") + "_before"
+        if trainer.limit_val_batches:
+            bleu, decoding = pl_module.validation_score()
+            self._record |= {
+                name: bleu,
+                "signature": pl_module.bleu.signature,
+                "decoding": asdict(decoding),
+                "scoring_set": trainer.datamodule.describe("validation"),
+            }
+            for logger in trainer.loggers:
+                logger.log_metrics({f"{self.name}/{name}": bleu}, step=0)
+            log.info("Before training on: %.2f BLEU on validation.", bleu)
+        if trainer.is_global_zero:
+            path = trainer.run_folder / f"{self.name}.json"
+            write_text(path, json.dumps(self._record, indent=2, ensure_ascii=False) + "\n")
+
+    def choose(self, trainer: Trainer, existing: Sequence[str]) -> list[str]:
+        """Return the components that were asked for.
+
+        Args:
+            trainer: The Trainer.
+            existing: Ids of the components that it has.
+
+        Raises:
+            UserError: A selector matches nothing, or the scores are missing, another checkpoint's, or lack something.
+        """
+        self.chosen = self.selection.of(existing, self._scores(trainer))
+        return self.chosen
+
+    def _scores(self, trainer: Trainer) -> dict[str, Any] | None:
+        if not self.selection.needs_scores:
+            return None
+        if trainer.started_from is None:
+            raise UserError("there are scores of a trained model only; give --start_from RUN, or name the components.")
+        parent = trainer.started_from
+        given = Path(self.scores) if self.scores else run_folder_of(parent) / "analysis" / parent.stem
+        scores = load_scores(given.parent if given.is_file() else given)
+        if scores.get("weights") != trainer.started_weights:
+            raise UserError(
+                f"the scores in {str(given)!r} are those of {scores.get('checkpoint')}, whose weights are not those of "
+                f"{str(parent)!r}; analyze that checkpoint, or start from the one that was analysed."
+            )
+        if scores.get("contribution", {}).get("reliable") is False:
+            log.warning("The scores in %s are marked as not reliable: the model had too little BLEU.", given)
+        return scores

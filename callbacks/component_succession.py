@@ -1,0 +1,132 @@
+"""Components that go step by step while a model is trained: predecessors that stand in for what comes after them."""
+
+from __future__ import annotations
+
+import copy
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytorch_lightning as pl
+from torch import Tensor
+from typing_extensions import override
+
+from callbacks.component_change import ComponentChange
+from lit_transformer.errors import UserError
+from lit_transformer.importance.selection import Selection
+from lit_transformer.model import SubLayer, Transformer
+from lit_transformer.module import LitTransformer
+
+
+class ComponentSuccession(ComponentChange):
+    """Gives the model its new structure at once, and lets the old components stand in for it in training steps.
+
+    Predecessors are no part of the model and do not learn: validation and checkpoints know the new structure alone. A
+    checkpoint to be resumed keeps them in the state of this callback.
+
+    Args:
+        selection: Which components.
+        scores: See `ComponentChange`.
+    """
+
+    def __init__(self, selection: Selection, scores: str | None = None) -> None:
+        super().__init__(selection, scores)
+        self._predecessors: dict[str, SubLayer] = {}
+
+    @abstractmethod
+    def stands_in(self, component: str, step: int, batch_idx: int, seed: int) -> bool:
+        """Return whether a component's predecessor is used in a training step; the same on every process.
+
+        Args:
+            component: Its id.
+            step: Optimizer steps made before.
+            batch_idx: Place of the batch in its epoch.
+            seed: Seed of the run.
+        """
+
+    @property
+    def only_successors_learn(self) -> bool:
+        """Whether everything else stays as it is."""
+        return False
+
+    def attach(self, network: Transformer, predecessors: Mapping[str, SubLayer]) -> None:
+        """Let predecessors stand in, by the component that comes after each."""
+        self._predecessors = dict(predecessors)
+        if self.only_successors_learn:
+            network.requires_grad_(False)
+        for name, predecessor in predecessors.items():
+            predecessor.requires_grad_(False)
+            predecessor.train()
+            sublayer = network.sublayer(name)
+            sublayer.succeed(predecessor)
+            if self.only_successors_learn and sublayer.function is not None:
+                sublayer.function.requires_grad_(True)
+
+    @override
+    def state_dict(self) -> dict[str, Any]:
+        # The state of the model has no place for them.
+        kept = {name: predecessor.state_dict() for name, predecessor in self._predecessors.items()}
+        return {**super().state_dict(), "predecessors": kept}
+
+    @override
+    def on_load_checkpoint(
+        self, trainer: pl.Trainer, pl_module: pl.LightningModule, checkpoint: dict[str, Any]
+    ) -> None:
+        # The optimizer of a resumed run is made after this and before any other hook.
+        assert isinstance(pl_module, LitTransformer)
+        state = checkpoint.get("callbacks", {}).get(self.state_key)
+        if trainer.state.fn == "fit" and state is not None and state["predecessors"]:
+            self.attach(pl_module.network, restored(pl_module.network, state["predecessors"]))
+
+    @override
+    def on_fit_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        super().on_fit_start(trainer, pl_module)
+        assert isinstance(pl_module, LitTransformer)
+        like = next(pl_module.network.parameters())
+        for predecessor in self._predecessors.values():
+            predecessor.to(like)
+
+    @override
+    def on_train_batch_start(
+        self, trainer: pl.Trainer, pl_module: pl.LightningModule, batch: Any, batch_idx: int
+    ) -> None:
+        assert isinstance(pl_module, LitTransformer)
+        seed = pl_module.hparams["seed"]
+        for name in self._predecessors:
+            pl_module.network.sublayer(name).stands_in = self.stands_in(name, trainer.global_step, batch_idx, seed)
+
+    @override
+    def on_fit_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        assert isinstance(pl_module, LitTransformer)
+        for name in self._predecessors:
+            pl_module.network.sublayer(name).succeed(None)
+        self._predecessors = {}
+
+
+def copies(network: Transformer, components: Sequence[str]) -> dict[str, SubLayer]:
+    """Return copies of components as they are now, by id."""
+    return {name: copy.deepcopy(network.components()[name]) for name in components}
+
+
+def restored(network: Transformer, states: Mapping[str, Mapping[str, Tensor]]) -> dict[str, SubLayer]:
+    """Return predecessors made of their states.
+
+    Args:
+        network: A model of the new structure.
+        states: The state of each predecessor, by id.
+
+    Raises:
+        UserError: A state fits no component.
+    """
+    config = network.config
+    widths = {n: state.get("function.inner.weight") for n, state in states.items()}
+    sizes = {**config.feed_forward_sizes, **{n: weight.size(0) for n, weight in widths.items() if weight is not None}}
+    pruned = tuple(name for name in config.pruned if name not in states)
+    whole = Transformer(replace(config, pruned=pruned, feed_forward_sizes=sizes)).components()
+    try:
+        for name, state in states.items():
+            whole[name].load_state_dict(dict(state))
+    except (KeyError, RuntimeError) as error:
+        raise UserError(f"the checkpoint's predecessors do not fit the model: {error}") from error
+    return {name: whole[name] for name in states}

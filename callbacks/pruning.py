@@ -1,0 +1,154 @@
+"""Component pruning: a model without its unimportant components, trained on (Wang & Tu 2020, method.md 1.8)."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any, Literal
+
+import pytorch_lightning as pl
+from typing_extensions import override
+
+from callbacks.component_succession import ComponentSuccession, copies
+from lit_transformer.components import component_ids
+from lit_transformer.errors import UserError
+from lit_transformer.importance.selection import By, Score, Selection
+from lit_transformer.initial_weights import initial_weights_of
+from lit_transformer.model import Transformer, fresh_seed, seeded_transformer
+from lit_transformer.module import LitTransformer
+from lit_transformer.surgery import component_parameters
+from lit_transformer.trainer import Trainer
+
+log = logging.getLogger(__name__)
+
+
+class ComponentPruning(ComponentSuccession):
+    """Removes components before training, for good: fewer parameters, less to compute, a smaller file.
+
+    Until the first step the model computes exactly what it does with the components ablated. A component keeps its id
+    when others go. Writes ``pruning.json`` into the run's folder.
+
+    Args:
+        components: Which components go; with ``by``, which ones may be chosen (default: all). Ids (d:sa:3), ranges
+            (d:sa:1-3), kinds (d:sa), sides (d:*) or all (*).
+        by: contribution or criticality (the lowest scores go), group_ablation (in its order), layers (whole decoder
+            layers, in the order of LayerAblation), random, or null for all of components.
+        count: How many go; by layers, how many layers.
+        threshold: Those go that score at most this (with most, at least); for group_ablation and layers, as many as
+            cost at most so many BLEU points together.
+        most: The most important ones go instead, as a control.
+        seed: Seed of a random choice.
+        match: A random choice takes as many of each kind as this score would.
+        scores: Folder of the analysis; that of the checkpoint that the run starts from, if not given.
+        init: trained (keep the weights of what is left), initial (train it anew from its initial weights) or random
+            (from fresh ones).
+        every_n_steps: Let them go one after another, one every so many optimizer steps, the first at once; until its
+            turn comes a component works in training steps as it was trained, and does not learn. Validation and
+            checkpoints know the model without all of them.
+
+    Raises:
+        UserError: The settings mean nothing together.
+    """
+
+    name = "pruning"
+
+    def __init__(
+        self,
+        components: list[str] | None = None,
+        by: By | None = None,
+        count: int | None = None,
+        threshold: float | None = None,
+        most: bool = False,
+        seed: int = 1,
+        match: Score | None = None,
+        scores: str | None = None,
+        init: Literal["trained", "initial", "random"] = "trained",
+        every_n_steps: int | None = None,
+    ) -> None:
+        chosen = None if components is None else tuple(components)
+        try:
+            selection = Selection(chosen, by, count, threshold, most, seed, match)
+        except UserError as error:
+            raise UserError(f"ComponentPruning: {error}") from error
+        super().__init__(selection, scores)
+        if every_n_steps is not None and (every_n_steps < 1 or init != "trained"):
+            raise UserError(
+                f"ComponentPruning: every_n_steps is {every_n_steps!r} and init {init!r}; give steps from 1 up, with "
+                "trained weights."
+            )
+        self.init, self.every_n_steps = init, every_n_steps
+
+    @override
+    def change(self, trainer: Trainer, pl_module: LitTransformer) -> dict[str, Any]:
+        if trainer.started_from is None:
+            return self._change_structure(trainer, pl_module)
+        network = pl_module.network
+        before = _size(network)
+        chosen = self.choose(trainer, list(network.components()))
+        removed = {name: sum(p.numel() for p in component_parameters(network, name).values()) for name in chosen}
+        predecessors = copies(network, chosen) if self.every_n_steps else {}
+        network.prune(chosen)
+        pl_module.hparams["pruned"] = list(network.config.pruned)
+        self._start_anew(trainer, pl_module)
+        self.attach(network, predecessors)
+        after = _size(network)
+        log.info("Pruned: %s.", ", ".join(f"{name} ({count:,})" for name, count in removed.items()))
+        log.info("Parameters: %s before, %s after (%.1f %%).", f"{before:,}", f"{after:,}", 100 * after / before)
+        return {
+            "init": self.init,
+            "every_n_steps": self.every_n_steps,
+            "parameters_before": before,
+            "parameters_after": after,
+        }
+
+    def _change_structure(self, trainer: Trainer, pl_module: LitTransformer) -> dict[str, Any]:
+        """Choose the structure of a model that is trained from scratch, and may not be made yet."""
+        if self.init == "initial" or self.every_n_steps:
+            what = "every_n_steps" if self.every_n_steps else "init initial"
+            raise UserError(f"{what} needs a trained model; give --start_from RUN.")
+        hparams = pl_module.hparams
+        every = component_ids(hparams["encoder_layers"], hparams["decoder_layers"])
+        chosen = self.choose(trainer, [name for name in every if name not in hparams["pruned"]])
+        if hasattr(pl_module, "network"):
+            pl_module.network.prune(chosen)
+        gone = {*hparams["pruned"], *chosen}
+        hparams["pruned"] = [name for name in every if name in gone]
+        pl_module.check_structure()
+        log.info("Without %s.", ", ".join(chosen))
+        return {"init": None}
+
+    def _start_anew(self, trainer: Trainer, pl_module: LitTransformer) -> None:
+        assert trainer.started_from is not None
+        network = pl_module.network
+        if self.init == "initial":
+            initial = initial_weights_of(trainer.started_from)
+            network.load_state_dict({name: initial[name] for name in network.state_dict()})
+        elif self.init == "random":
+            pl_module.weights_seed = fresh_seed(pl_module.hparams["seed"], 0)
+            network.load_state_dict(seeded_transformer(network.config, pl_module.weights_seed).state_dict())
+            trainer.carries_initial_weights = False
+
+    @override
+    def stands_in(self, component: str, step: int, batch_idx: int, seed: int) -> bool:
+        # The first one is gone from the start.
+        return self.every_n_steps is not None and step < self.chosen.index(component) * self.every_n_steps
+
+    @override
+    def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        super().on_train_start(trainer, pl_module)
+        steps = (len(self.chosen) - 1) * (self.every_n_steps or 0)
+        if steps >= trainer.estimated_stepping_batches:
+            log.warning("The last component goes after step %d, which this run does not reach.", steps)
+
+    @override
+    def verify(self, pl_module: LitTransformer) -> None:
+        there = [name for name in self.chosen if name in pl_module.network.components()]
+        if there:
+            raise UserError(
+                f"ComponentPruning: the resumed run should lack {', '.join(there)}, but its checkpoint does not say "
+                "so; resume a checkpoint that this run wrote."
+            )
+        log.info("Resuming without %s.", ", ".join(self.chosen))
+
+
+def _size(network: Transformer) -> int:
+    return sum(parameter.numel() for parameter in network.parameters())

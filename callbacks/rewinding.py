@@ -1,0 +1,134 @@
+"""Component rewinding: unimportant components go back to their initial weights (Wang & Tu 2020, method.md 1.8)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytorch_lightning as pl
+import torch
+from torch import Tensor
+from typing_extensions import override
+
+from callbacks.component_change import ComponentChange
+from lit_transformer.checkpoints import FOLDER, read_checkpoint, run_folder_of
+from lit_transformer.errors import UserError
+from lit_transformer.importance.selection import By, Score, Selection
+from lit_transformer.initial_weights import initial_weights_of
+from lit_transformer.module import LitTransformer
+from lit_transformer.surgery import component_parameters, redrawn
+from lit_transformer.trainer import Trainer
+
+log = logging.getLogger(__name__)
+
+
+class ComponentRewinding(ComponentChange):
+    """Sets components back to the weights that training began with, before the whole model is trained on.
+
+    The others stay as they are; optimizer and schedule begin anew. Writes ``rewinding.json`` into the run's folder.
+
+    Args:
+        components: Which components are rewound; with ``by``, which ones may be chosen (default: all). Ids (d:sa:3),
+            ranges (d:sa:1-3), kinds (d:sa), sides (d:*) or all (*).
+        by: contribution or criticality (the lowest scores are rewound), group_ablation (in its order), layers (whole
+            decoder layers, in the order of LayerAblation), random, or null for all of components.
+        count: How many are rewound; by layers, how many layers.
+        threshold: Those are rewound that score at most this (with most, at least); for group_ablation and layers, as
+            many as cost at most so many BLEU points together.
+        most: The most important ones are rewound instead, as a control.
+        seed: Seed of a random choice.
+        match: A random choice takes as many of each kind as this score would.
+        scores: Folder of the analysis; that of the checkpoint that the run starts from, if not given.
+        to: initial (the saved initial weights), random (fresh ones, as a control) or step:N (those of the run's
+            checkpoint step-N.ckpt; fit keeps it with --checkpoint.keep_steps).
+        include_norm: Rewind the component's LayerNorm too.
+        only_rewound: Only the rewound components learn, and everything else stays as it is.
+
+    Raises:
+        UserError: The settings mean nothing together.
+    """
+
+    name = "rewinding"
+
+    def __init__(
+        self,
+        components: list[str] | None = None,
+        by: By | None = None,
+        count: int | None = None,
+        threshold: float | None = None,
+        most: bool = False,
+        seed: int = 1,
+        match: Score | None = None,
+        scores: str | None = None,
+        to: str = "initial",
+        include_norm: bool = False,
+        only_rewound: bool = False,
+    ) -> None:
+        chosen = None if components is None else tuple(components)
+        try:
+            selection = Selection(chosen, by, count, threshold, most, seed, match)
+        except UserError as error:
+            raise UserError(f"ComponentRewinding: {error}") from error
+        if to not in ("initial", "random") and not (to.startswith("step:") and to[5:].isdigit()):
+            raise UserError(f"ComponentRewinding's to is {to!r}; give initial, random, or step:N such as step:500.")
+        super().__init__(selection, scores)
+        self.to, self.include_norm, self.only_rewound = to, include_norm, only_rewound
+
+    @override
+    def change(self, trainer: Trainer, pl_module: LitTransformer) -> dict[str, Any]:
+        if trainer.started_from is None:
+            raise UserError("it needs a trained model; give --start_from RUN.")
+        network = pl_module.network
+        chosen = self.choose(trainer, list(network.components()))
+        kept = {} if self.to == "random" else self._kept_weights(trainer.started_from)
+        for place, component in enumerate(chosen):
+            weights = kept or redrawn(network.config, component, pl_module.hparams["seed"], place)
+            parameters = component_parameters(network, component, self.include_norm)
+            with torch.no_grad():
+                for name, parameter in parameters.items():
+                    parameter.copy_(weights[name])
+            if self.to == "random":
+                pl_module.born |= set(parameters)
+        if self.only_rewound:
+            self._freeze(pl_module)
+        log.info("Rewound to %s: %s.", self.to, ", ".join(chosen))
+        return {"to": self.to, "include_norm": self.include_norm, "only_rewound": self.only_rewound}
+
+    def _kept_weights(self, parent: Path) -> Mapping[str, Tensor]:
+        if self.to == "initial":
+            return initial_weights_of(parent)
+        step = self.to.partition(":")[2]
+        path = run_folder_of(parent) / FOLDER / f"step-{step}.ckpt"
+        if not path.is_file():
+            there = ", ".join(sorted(found.stem for found in path.parent.glob("step-*.ckpt"))) or "none"
+            raise UserError(
+                f"there is no {path.name} in {str(path.parent)!r} (there: {there}); train with "
+                f"--checkpoint.keep_steps '[{step}]', or rewind to initial."
+            )
+        state = read_checkpoint(path)["state_dict"]
+        return {name.removeprefix("network."): tensor for name, tensor in state.items()}
+
+    def _freeze(self, pl_module: LitTransformer) -> None:
+        """Let nothing learn but the rewound components; before the optimizer and DDP look at the model."""
+        network = pl_module.network
+        network.requires_grad_(False)
+        for component in self.chosen:
+            for parameter in component_parameters(network, component, self.include_norm).values():
+                parameter.requires_grad_(True)
+
+    @override
+    def on_load_checkpoint(
+        self, trainer: pl.Trainer, pl_module: pl.LightningModule, checkpoint: dict[str, Any]
+    ) -> None:
+        # The optimizer of a resumed run is made after this and before any other hook.
+        state = checkpoint.get("callbacks", {}).get(self.state_key)
+        if self.only_rewound and state is not None and trainer.state.fn == "fit":
+            assert isinstance(pl_module, LitTransformer)
+            self.chosen = list(state["chosen"])
+            self._freeze(pl_module)
+
+    @override
+    def verify(self, pl_module: LitTransformer) -> None:
+        log.info("Resuming with %s rewound at its start.", ", ".join(self.chosen))

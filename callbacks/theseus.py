@@ -1,0 +1,173 @@
+"""BERT-of-Theseus for components: successors take over at random, more and more often (Xu et al. 2020, method.md 4)."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any, Literal
+
+import pytorch_lightning as pl
+import torch
+from typing_extensions import override
+
+from callbacks.component_succession import ComponentSuccession, copies
+from lit_transformer.components import kind_of
+from lit_transformer.errors import UserError
+from lit_transformer.importance.selection import By, Score, Selection
+from lit_transformer.model import FeedForward
+from lit_transformer.module import LitTransformer
+from lit_transformer.recipe import step_seed
+from lit_transformer.surgery import component_parameters, narrowed
+from lit_transformer.trainer import Trainer
+
+log = logging.getLogger(__name__)
+
+
+class Theseus(ComponentSuccession):
+    """Replaces components of a trained model by their successors while it is trained on.
+
+    In every training step each chosen component is computed by its successor with a probability that grows, or else by
+    the predecessor, which stays as it was; validation and checkpoints know successors alone, so that every checkpoint
+    is a model of the new structure. Writes ``theseus.json`` into the run's folder.
+
+    Args:
+        components: Which components are replaced; with ``by``, which ones may be chosen (default: all).
+        by: contribution or criticality (the lowest scores), group_ablation (in its order), layers (whole decoder
+            layers, in the order of LayerAblation), random, or null for all of components.
+        count: How many are replaced; by layers, how many layers.
+        threshold: Those are replaced that score at most this (with most, at least); for group_ablation and layers, as
+            many as cost at most so many BLEU points together.
+        most: The most important ones instead, as a control.
+        seed: Seed of a random choice.
+        match: A random choice takes as many of each kind as this score would.
+        scores: Folder of the analysis; that of the checkpoint that the run starts from, if not given.
+        successor: none (nothing) or narrow (a feed-forward network of the units with the largest weights).
+        size: Width of narrow successors.
+        learn: successors (all else stays as it is) or all; with successor none it has to be all.
+        schedule: linear (from ``probability`` up to 1 at step ``until``) or constant (``probability`` up to step
+            ``until``, then 1).
+        probability: Probability of successors at the start; 1 for successors alone from the start, the control.
+        until: Optimizer step from which on there are only successors.
+
+    Raises:
+        UserError: The settings mean nothing together.
+    """
+
+    name = "theseus"
+
+    def __init__(
+        self,
+        components: list[str] | None = None,
+        by: By | None = None,
+        count: int | None = None,
+        threshold: float | None = None,
+        most: bool = False,
+        seed: int = 1,
+        match: Score | None = None,
+        scores: str | None = None,
+        successor: Literal["none", "narrow"] = "none",
+        size: int | None = None,
+        learn: Literal["successors", "all"] | None = None,
+        schedule: Literal["linear", "constant"] = "linear",
+        probability: float = 0.3,
+        until: int = 1000,
+    ) -> None:
+        chosen = None if components is None else tuple(components)
+        try:
+            selection = Selection(chosen, by, count, threshold, most, seed, match)
+        except UserError as error:
+            raise UserError(f"Theseus: {error}") from error
+        super().__init__(selection, scores)
+        if (successor == "narrow") != (size is not None):
+            raise UserError(f"Theseus: successor is {successor!r} and size {size!r}; narrow successors have a size.")
+        if successor == "none" and learn == "successors":
+            raise UserError("Theseus: with successor none nothing would learn; give learn all, or leave it out.")
+        if not 0.0 < probability <= 1.0 or until < 1:
+            raise UserError(
+                f"Theseus: probability is {probability!r} and until {until!r}; give one above 0 and up to 1, and a "
+                "step from 1 up."
+            )
+        self.successor, self.size, self.schedule = successor, size, schedule
+        self.learn = learn or ("all" if successor == "none" else "successors")
+        self.probability, self.until = probability, until
+
+    def probability_at(self, step: int) -> float:
+        """Return with which probability a successor is used at an optimizer step, counted from 0."""
+        if step >= self.until:
+            return 1.0
+        if self.schedule == "constant":
+            return self.probability
+        return self.probability + (1.0 - self.probability) * step / self.until
+
+    @property
+    @override
+    def only_successors_learn(self) -> bool:
+        return self.learn == "successors"
+
+    @override
+    def change(self, trainer: Trainer, pl_module: LitTransformer) -> dict[str, Any]:
+        if trainer.started_from is None:
+            raise UserError("it replaces components of a trained model; give --start_from RUN.")
+        network = pl_module.network
+        chosen = self.choose(trainer, list(network.components()))
+        other = [name for name in chosen if not kind_of(name).endswith("ff")]
+        if self.successor == "narrow" and other:
+            raise UserError(
+                f"narrow successors are feed-forward networks, but {', '.join(other)} are none; choose among e:ff and "
+                "d:ff."
+            )
+        predecessors = copies(network, chosen)
+        before = sum(parameter.numel() for parameter in network.parameters())
+        if self.successor == "none":
+            network.prune(chosen)
+        else:
+            self._narrow(pl_module)
+        pl_module.hparams["pruned"] = list(network.config.pruned)
+        pl_module.hparams["feed_forward_sizes"] = dict(network.config.feed_forward_sizes)
+        self.attach(network, predecessors)
+        after = sum(parameter.numel() for parameter in network.parameters())
+        log.info("Replaced by %s: %s.", "nothing" if self.successor == "none" else "narrower ones", ", ".join(chosen))
+        return {
+            "successor": self.successor,
+            "size": self.size,
+            "learn": self.learn,
+            "parameters_before": before,
+            "parameters_after": after,
+        }
+
+    def _narrow(self, pl_module: LitTransformer) -> None:
+        network = pl_module.network
+        for name in self.chosen:
+            function = network.components()[name].function
+            assert isinstance(function, FeedForward)
+            assert self.size is not None
+            network.narrow(name, narrowed(function, self.size))
+            pl_module.born |= set(component_parameters(network, name))
+
+    @override
+    def stands_in(self, component: str, step: int, batch_idx: int, seed: int) -> bool:
+        # One number for each component, whatever the others; not those of dropout on any process.
+        generator = torch.Generator().manual_seed(step_seed(seed, step, batch_idx, -1 - self.chosen.index(component)))
+        return float(torch.rand((), generator=generator)) >= self.probability_at(step)
+
+    @override
+    def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        super().on_train_start(trainer, pl_module)
+        if self.until >= trainer.estimated_stepping_batches and self.probability < 1.0:
+            log.warning(
+                "Predecessors are used until step %d, and this run has %s: its end is no step of successors alone.",
+                self.until,
+                trainer.estimated_stepping_batches,
+            )
+
+    @override
+    def on_train_batch_start(
+        self, trainer: pl.Trainer, pl_module: pl.LightningModule, batch: Any, batch_idx: int
+    ) -> None:
+        super().on_train_batch_start(trainer, pl_module, batch, batch_idx)
+        pl_module.log("theseus/probability", self.probability_at(trainer.global_step))
+
+    @override
+    def verify(self, pl_module: LitTransformer) -> None:
+        if not self._predecessors:
+            raise UserError("Theseus: the checkpoint holds no predecessors; resume one that a run of Theseus wrote.")
+        log.info("Resuming with successors of %s.", ", ".join(self.chosen))
