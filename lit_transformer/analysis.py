@@ -156,9 +156,9 @@ class Analysis:
     def drafts_along_path(self) -> bool:
         """Whether the alphas of a component's criticality are each the draft of the next one.
 
-        A beam's hypotheses do not tell its other prefixes, and early decisions compare with the baseline.
+        Early decisions compare with the baseline.
         """
-        return self.search == "verified" and self.module.decoding.beam == 1 and self.settings.confidence is None
+        return self.search == "verified" and self.settings.confidence is None
 
     def about(self, split: str = "validation") -> dict[str, Any]:
         """Return what the scores rest on, as plain types."""

@@ -7,6 +7,7 @@ from lit_transformer.decoding.protocol import BOS, EOS, PAD, UNK, Decodable, Ver
 from lit_transformer.decoding.reference import Reference
 from lit_transformer.decoding.settings import DecodingSettings
 from lit_transformer.decoding.started import StartedDecoding
+from lit_transformer.decoding.trace import Trace
 from lit_transformer.decoding.translate import translate
 from lit_transformer.decoding.verified import VerifiedDecoder
 
@@ -22,6 +23,7 @@ __all__ = [
     "PlainDecoder",
     "Reference",
     "StartedDecoding",
+    "Trace",
     "Verifiable",
     "VerifiedDecoder",
     "decode",

@@ -48,7 +48,7 @@ class Continuation:
                 return self._state.select(kept)
             self._tidy(kept)
             values, pieces = self._scores()
-            self._state.search.extend(values.flatten(0, 1), pieces.flatten(0, 1))
+            self._verification.extend(self._state.search, values.flatten(0, 1), pieces.flatten(0, 1))
             self._advance()
 
     def _tidy(self, kept: Tensor) -> None:

@@ -50,7 +50,7 @@ def keep(model: Verifiable, reference: Reference, memory_limit: int) -> None:
 def rebased(
     model: Verifiable, reference: Reference, decoded: Decoded, draft: Draft, pieces: Tensor, changed: Collection[str]
 ) -> Reference:
-    """Return a reference whose draft is what a variant of the model was decoded to, by greedy search.
+    """Return a reference whose draft is what a variant of the model was decoded to.
 
     It serves variants that differ from the model in the same components: what enters the first of these is the
     model's own. That is taken from the reference for sentences that it has the prefixes of, and computed for others.
@@ -89,6 +89,8 @@ def rebased(
 def _known(reference: Reference, made: Reference) -> tuple[Tensor, Tensor]:
     """Return for which sentences a reference has all prefixes of another, and the first node of each sentence."""
     count = len(reference.decoded)
+    if reference.draft.beam > 1:
+        return _same_trees(reference.draft, made.draft, count)
     device = made.pieces.device
     scored = [(each.decoded.lengths - each.decoded.non_terminated.long()).to(device) for each in (reference, made)]
     width = min(reference.pieces.size(1), made.pieces.size(1))
@@ -98,6 +100,29 @@ def _known(reference: Reference, made: Reference) -> tuple[Tensor, Tensor]:
     for chunk in reference.draft.chunks:
         first[chunk.sentences] = chunk.nodes
     return same.all(dim=1) & (scored[1] <= scored[0]), first
+
+
+def _same_trees(before: Draft, after: Draft, count: int) -> tuple[Tensor, Tensor]:
+    """Return for which sentences the trees of two drafts are the same, and the first node of each in the first."""
+    first, last = (torch.zeros(2, count, dtype=torch.int64, device=before.pieces.device) for _ in range(2))
+    for at, draft in enumerate((before, after)):
+        for chunk in draft.chunks:
+            first[at, chunk.sentences] = chunk.nodes
+            last[at, chunk.sentences] = chunk.nodes + chunk.slots
+    sizes = last - first
+    longest = int(sizes.max()) if count else 0
+    same = torch.ones(count, dtype=torch.bool, device=first.device)
+    for slot in range(longest):
+        there, values = [], []
+        for at, draft in enumerate((before, after)):
+            inside = slot < sizes[at]
+            node = (first[at] + slot).clamp(max=draft.pieces.numel() - 1)
+            exists = draft.exists[node] & inside
+            there.append(exists)
+            values.append(torch.stack([draft.pieces[node], draft.parents[node]]) * exists)
+        # What the first has beyond the second does no harm.
+        same &= ~there[1] | (there[0] & (values[0] == values[1]).all(dim=0))
+    return same & (sizes[1] > 0), first[0]
 
 
 def _places(model: Verifiable, reference: Reference, room: int) -> list[int]:

@@ -31,14 +31,27 @@ class Trace:
         self.exists: list[Tensor] = []
 
     def record(self, search: Search) -> None:
-        """Take down the live prefixes of the sentences that are not done."""
-        if not bool(search.open.any()):
+        """Take down the live prefixes of the sentences that are not done, each at the depth that it is at."""
+        open_ = search.open.nonzero().squeeze(1)
+        if open_.numel() == 0:
             return
-        alive = (search.scores > -torch.inf) & search.open.unsqueeze(1)
-        for steps, values in ((self.parents, search.parents), (self.pieces, search.pieces), (self.exists, alive)):
-            whole = values.new_zeros(self._batch, values.size(1))
-            whole[search.sentences] = values
-            steps.append(whole)
+        depths, sentences = search.lengths[open_], search.sentences[open_]
+        alive = search.scores[open_] > -torch.inf
+        while len(self.parents) < int(depths.max()):
+            for steps, values in ((self.parents, search.parents), (self.pieces, search.pieces), (self.exists, alive)):
+                steps.append(values.new_zeros(self._batch, values.size(1)))
+        for depth in depths.unique().tolist():
+            rows = (depths == depth).nonzero().squeeze(1)
+            at, chosen = sentences[rows], open_[rows]
+            self.parents[depth - 1][at], self.pieces[depth - 1][at] = search.parents[chosen], search.pieces[chosen]
+            self.exists[depth - 1][at] = alive[rows]
+
+    def select(self, sentences: Tensor) -> Trace:
+        """Return the trace of these sentences, ``(new_batch,)``."""
+        result = Trace(sentences)
+        for name in ("parents", "pieces", "exists"):
+            setattr(result, name, [values[sentences] for values in getattr(self, name)])
+        return result
 
     def take(self, pieces: Tensor, lengths: Tensor, non_terminated: Tensor) -> None:
         """Take down a whole greedy search, which its hypotheses tell.

@@ -14,6 +14,7 @@ from lit_transformer.decoding.greedy import LIVE_SHARE
 from lit_transformer.decoding.prefix_store import PrefixStore, Rows
 from lit_transformer.decoding.scorer import Scorer
 from lit_transformer.decoding.search import Finished, Search
+from lit_transformer.decoding.trace import Trace
 
 # Most sentences leave the draft of a beam search after a few steps.
 _DEPTHS_AHEAD = 6
@@ -64,6 +65,7 @@ class Verification:
         beam: Number of live prefixes.
         length_penalty: Exponent of the length normalisation.
         window: Of how many depths nodes are scored at once, as long as a sentence's draft holds.
+        trace: Takes down the live prefixes of every step, of a search with a beam.
 
     Attributes:
         values: Log-probabilities of the best pieces after each node that is scored, ``(nodes, best)``.
@@ -74,9 +76,17 @@ class Verification:
     """
 
     def __init__(
-        self, scorer: Scorer, finished: Finished, limits: Tensor, beam: int, length_penalty: float, window: int
+        self,
+        scorer: Scorer,
+        finished: Finished,
+        limits: Tensor,
+        beam: int,
+        length_penalty: float,
+        window: int,
+        trace: Trace | None = None,
     ) -> None:
         self.scorer, self.draft, self.beam, self.window = scorer, scorer.reference.draft, beam, window
+        self._trace = trace
         self.finished, self.limits, self._length_penalty = finished, limits, length_penalty
         self.values = torch.zeros(0, 0, device=limits.device, dtype=torch.float64)
         self.pieces = torch.zeros(0, 0, device=limits.device, dtype=torch.int64)
@@ -87,6 +97,12 @@ class Verification:
         search = Search(self.finished, self.limits[sentences], self.beam, self._length_penalty)
         search.sentences = sentences
         return search
+
+    def extend(self, search: Search, values: Tensor, pieces: Tensor) -> None:
+        """Make one step of a search; see `Search.extend`."""
+        search.extend(values, pieces)
+        if self._trace is not None:
+            self._trace.record(search)
 
     def note(self, nodes: Tensor, found: tuple[Tensor, Tensor]) -> None:
         """Note the best continuations of nodes of the draft."""
@@ -197,7 +213,7 @@ class _Path:
         chunk, search, rows = self._chunk, self._search, self.rows
         nodes = chunk.nodes[rows].unsqueeze(1) + self._slots
         values, pieces = self._verification.values[nodes], self._verification.pieces[nodes]
-        search.extend(values.flatten(0, 1), pieces.flatten(0, 1))
+        self._verification.extend(search, values.flatten(0, 1), pieces.flatten(0, 1))
         self._verification.note_done(search)
         self.depth += 1
         before = self._slots.gather(1, search.parents)

@@ -89,21 +89,24 @@ class VerifiedDecoder:
             keep(self.model, reference, self.memory_limit)
         return reference
 
-    def rebased(self, reference: Reference, decoded: Decoded, changed: Collection[str]) -> Reference:
+    def rebased(
+        self, reference: Reference, decoded: Decoded, changed: Collection[str], trace: Trace | None = None
+    ) -> Reference:
         """Return a reference whose draft is what a variant was decoded to, for variants that differ in the same.
 
         Args:
             reference: Of this decoder; made by `reference`, or for the same components by this.
             decoded: The hypotheses of the variant, of all sentences in their order.
             changed: The components in which the variants differ from the model that the reference was made with.
+            trace: What `decode` took down; needed for a search with a beam, whose prefixes hypotheses do not tell.
 
         Raises:
-            ValueError: The search has a beam, whose prefixes hypotheses do not tell.
+            ValueError: The search has a beam, and there is no trace.
         """
-        if self.settings.beam > 1:
+        if self.settings.beam > 1 and trace is None:
             raise ValueError("the hypotheses of a search with a beam are no draft: its other prefixes are missing")
         with for_decoding(self.model, self._set.limits.device):
-            draft = self._draft(self._traces(decoded))
+            draft = self._draft(self._traces(decoded) if trace is None else self._written(trace))
             return rebased(self.model, reference, decoded, draft, self._padded(decoded), changed)
 
     def _traces(self, decoded: Decoded) -> list[tuple[Tensor, Trace]]:
@@ -114,23 +117,38 @@ class VerifiedDecoder:
         trace.take(found.pieces, found.lengths, found.non_terminated)
         return [(written, trace)]
 
+    def trace(self) -> Trace | None:
+        """Return what `decode` may take a search with a beam down in; None for greedy search, which needs none."""
+        return Trace(self._set.limits) if self.settings.beam > 1 else None
+
+    def _written(self, trace: Trace) -> list[tuple[Tensor, Trace]]:
+        written = (self._set.limits > 0).nonzero().squeeze(1)
+        return [(written, trace.select(written))] if written.numel() else []
+
     def _draft(self, traces: list[tuple[Tensor, Trace]]) -> Draft:
         numbers = [sentences for sentences, _ in traces]
         return Draft([trace for _, trace in traces], numbers, self.settings.beam, self.chunk_nodes)
 
-    def decode(self, reference: Reference, changed: Collection[str], sentences: Tensor | None = None) -> Decoded:
+    def decode(
+        self,
+        reference: Reference,
+        changed: Collection[str],
+        sentences: Tensor | None = None,
+        trace: Trace | None = None,
+    ) -> Decoded:
         """Decode the model as it now is.
 
         Args:
             reference: Of this decoder.
             changed: The components that differ from those the reference was made with: in weights, or in being ablated.
             sentences: Numbers of the sentences wanted, each once, ``(wanted,)``; all by default.
+            trace: What `trace` gave: takes down the search.
 
         Raises:
             UserError: The model gives NaN.
         """
         with for_decoding(self.model, self._set.limits.device):
-            verification = self._verification(reference, changed)
+            verification = self._verification(reference, changed, trace)
             if verification is None:
                 return unchanged(reference.decoded, sentences)
             self._search(verification, sentences)
@@ -155,7 +173,9 @@ class VerifiedDecoder:
                     left += verification.follow(number, rows)
         return StartedDecoding(self.model, reference, verification, left)
 
-    def _verification(self, reference: Reference, changed: Collection[str]) -> Verification | None:
+    def _verification(
+        self, reference: Reference, changed: Collection[str], trace: Trace | None = None
+    ) -> Verification | None:
         """Return the search of a variant along its draft; None if nothing differs."""
         settings, limits = self.settings, self._set.limits
         encoder = encode_variant(self.model, self._set.batches, reference.encoder, changed)
@@ -165,7 +185,7 @@ class VerifiedDecoder:
             return None
         finished = Finished(limits)
         finished.terminated |= limits == 0
-        return Verification(scorer, finished, limits, settings.beam, settings.length_penalty, self.window)
+        return Verification(scorer, finished, limits, settings.beam, settings.length_penalty, self.window, trace)
 
     def _search(self, verification: Verification, sentences: Tensor | None) -> None:
         wanted = torch.ones_like(self._set.limits, dtype=torch.bool)

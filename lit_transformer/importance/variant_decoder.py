@@ -19,6 +19,7 @@ from lit_transformer.decoding import (
     PlainDecoder,
     Reference,
     StartedDecoding,
+    Trace,
     VerifiedDecoder,
     in_precision,
     source_lengths,
@@ -86,6 +87,7 @@ class VariantDecoder:
         self._encoded: Any = None
         self._draft: _Draft | None = None
         self._rebased: _Draft | None = None
+        self._traced: tuple[Variant, Trace] | None = None
 
     @property
     def limits(self) -> Tensor:
@@ -110,8 +112,11 @@ class VariantDecoder:
             before: What is known exactly of the baseline, then of each variant in `Variant.before`.
         """
         draft = self._drafted(variant, before)
+        # Only an interpolated component's variant may become the draft of another one.
+        trace = self._verified.trace() if variant.interpolated is not None else None
         with self.applied(variant):
-            decoded = self._verified.decode(draft.reference, variant.changed, self._order)
+            decoded = self._verified.decode(draft.reference, variant.changed, self._order, trace)
+        self._traced = None if trace is None else (variant, trace)
         return decoded, self._statistics(draft, decoded)
 
     def start(self, variant: Variant, before: Sequence[Evaluation]) -> StartedVariant:
@@ -208,11 +213,22 @@ class VariantDecoder:
         self._rebased = None
         for evaluation, step in zip(before[first:], variant.before[first:], strict=True):
             assert made is not None
-            reference = self._verified.rebased(made.reference, self._decoded(evaluation), variant.changed)
+            trace = self._trace_of(step, made)
+            reference = self._verified.rebased(made.reference, self._decoded(evaluation), variant.changed, trace)
             made = _Draft(step, reference, evaluation.statistics)
         assert made is not None
         self._rebased = made
         return made
+
+    def _trace_of(self, variant: Variant, draft: _Draft) -> Trace | None:
+        """Return the search of a variant with a beam; made again where it was made by an interrupted analysis."""
+        if self._traced is not None and self._traced[0] == variant:
+            return self._traced[1]
+        trace = self._verified.trace()
+        if trace is not None:
+            with self.applied(variant):
+                self._verified.decode(draft.reference, variant.changed, trace=trace)
+        return trace
 
     def _decoded(self, evaluation: Evaluation) -> Decoded:
         """Return the hypotheses of an evaluation in the order of the batches."""

@@ -12,22 +12,23 @@ GREEDY = DecodingSettings(1, 0.6, 5)
 
 
 @pytest.mark.parametrize("options", [{}, {"memory_limit": 0}, {"memory_limit": 30_000}, {"chunk_nodes": 50}], ids=str)
-@pytest.mark.parametrize("norm", ["pre", "post"])
-def test_along_a_path(norm: Norm, options: dict[str, int]) -> None:
+@pytest.mark.parametrize(("norm", "beam"), [("pre", 1), ("post", 1), ("pre", 3), ("post", 4)])
+def test_along_a_path(norm: Norm, beam: int, options: dict[str, int]) -> None:
     """Each variant is the draft of the next, nearer one, and the text stays that of plain decoding."""
-    model, batches = build(norm), sources(60, 40, 6, 30)
-    plain, fast = PlainDecoder(model, batches, GREEDY), VerifiedDecoder(model, batches, GREEDY, **options)
+    model, batches, settings = build(norm), sources(60 // beam, 40, 6, 30), DecodingSettings(beam, 0.6, 5)
+    plain, fast = PlainDecoder(model, batches, settings), VerifiedDecoder(model, batches, settings, **options)
     baseline = fast.reference()
     from_baseline = from_path = 0
     for component in model.components():
         reference = baseline
         for scale in (0.6, 0.4, 0.35, 0.1):
             with perturbed(model, component, scale):
-                expected, found = plain.decode(), fast.decode(reference, [component])
+                trace = fast.trace()
+                expected, found = plain.decode(), fast.decode(reference, [component], trace=trace)
                 from_baseline += int(fast.start(baseline, [component]).held.sum())
             assert_same(found, expected)
             from_path += int(found.held.sum())
-            reference = fast.rebased(reference, found, [component])
+            reference = fast.rebased(reference, found, [component], trace)
             assert_same(reference.decoded, expected)
     assert from_path > from_baseline
 
@@ -50,6 +51,24 @@ def test_what_is_kept_is_the_models_own() -> None:
         for layer, pair in made.own.items():
             for mine, other in zip(pair, anew.own[layer], strict=True):
                 assert torch.allclose(mine[there], other[there])
+
+
+@pytest.mark.parametrize("beam", [2, 4])
+def test_the_trees_of_a_beam_are_those_of_plain_search(beam: int) -> None:
+    model, batches, settings = build(), sources(60, 40, 6, 30), DecodingSettings(beam, 0.6, 5)
+    fast = VerifiedDecoder(model, batches, settings, chunk_nodes=200)
+    baseline = fast.reference()
+    for component, start in (("e:sa:2", 1), ("d:sa:2", 3), ("d:ff:2", 5)):
+        with perturbed(model, component, 0.3):
+            trace = fast.trace()
+            found = fast.decode(baseline, [component], trace=trace)
+            anew = fast.reference()
+        made = fast.rebased(baseline, found, [component], trace)
+        assert torch.equal(made.draft.exists, anew.draft.exists)
+        there = anew.draft.exists
+        assert torch.equal(made.draft.pieces[there], anew.draft.pieces[there])
+        assert torch.equal(made.draft.parents[there], anew.draft.parents[there])
+        assert torch.allclose(made.entering[start][there], anew.entering[start][there])
 
 
 def test_known_hypotheses_are_not_searched_for_again(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -219,19 +219,30 @@ def scan(component: str) -> Steps:
     return 1.0
 
 
+@pytest.mark.parametrize("beam", [1, 3])
 @pytest.mark.parametrize("component", component_ids(2, 2))
-def test_along_a_path_of_alphas(model: Transformer, batches: list[Batch], component: str) -> None:
+def test_along_a_path_of_alphas(model: Transformer, batches: list[Batch], component: str, beam: int) -> None:
     alphas = (0.0, 0.5, 0.9, 0.95)
-    scorer, plain = evaluator(model, batches), evaluator(model, batches, plain=True)
+    options = {"decoding": dataclasses.replace(SETTINGS, beam=beam)}
+    scorer, plain = evaluator(model, batches, **options), evaluator(model, batches, plain=True, **options)
     for place, alpha in enumerate(alphas):
         variant = Variant(interpolated=component, alpha=alpha, path=alphas[:place])
         found, expected = scorer.evaluate(variant), plain.evaluate(variant)
         assert ids_of(found) == ids_of(expected)
         assert torch.equal(found.statistics, expected.statistics)
     # The last one by itself evaluates what it rests on.
-    again = evaluator(model, batches).evaluate(variant)
+    again = evaluator(model, batches, **options).evaluate(variant)
     assert same(again, found)
     assert again.held == found.held
+    # And an analysis that was interrupted takes up the path where it was.
+    resumed = evaluator(model, batches, **options)
+    resumed._journal = scorer._journal
+    further = dataclasses.replace(variant, alpha=1.0, path=alphas)
+    expected = scorer.evaluate(further)
+    resumed._journal._lines.pop(expected.key)
+    resumed._journal._held.pop(expected.key)
+    assert same(resumed.evaluate(further), expected)
+    assert resumed.evaluate(further).held == expected.held
 
 
 class Killed(BaseException):
