@@ -7,10 +7,10 @@ DATA ?= data/multi30k
 newest = "$$(ls -td runs/$(1)/*/ | head -n 1)"
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench multi30k clean
+.PHONY: help demo test lint bench multi30k study study-grammar clean
 
 help: ## Show the targets.
-	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "make %-8s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "make %-13s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 # The stamp lies inside .venv, so that a removed .venv is made anew, and is written last, so that an interrupted
 # installation is repeated.
@@ -19,15 +19,23 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
 	@touch $@
 
-demo: $(READY) ## Train a small model on the built-in corpus and score its components.
+demo: $(READY) ## Train a small model on the built-in corpus, score its components, and prune and rewind some.
 	$(BIN)/lit-transformer fit --config demo.yaml
 	$(BIN)/lit-transformer analyze --config analysis.yaml --ckpt_path $(call newest,demo) --trainer.callbacks.k 3
+	$(BIN)/lit-transformer study --config study_demo.yaml --name "demo-$$(basename $(call newest,demo))" \
+		--base_runs '['$(call newest,demo)']'
 
 multi30k: $(READY) ## The same on Multi30k: make multi30k DATA=FOLDER (about 45 minutes on two cores).
 	$(BIN)/lit-transformer fit --config multi30k.yaml --data.dir $(DATA)
 	$(BIN)/lit-transformer test --ckpt_path $(call newest,multi30k-en-de)
 	$(BIN)/lit-transformer test --ckpt_path $(call newest,multi30k-en-de) --data.test 'test_2017_flickr.{lang}.gz'
 	$(BIN)/lit-transformer analyze --config analysis.yaml --ckpt_path $(call newest,multi30k-en-de)
+
+study: $(READY) ## Prune, rewind and fine-tune a Multi30k model, with controls: make study DATA=FOLDER [STUDY=OPTIONS].
+	$(BIN)/lit-transformer study --config study_multi30k.yaml --options '[--data.dir=$(DATA)]' $(STUDY)
+
+study-grammar: $(READY) ## The same for a small model on the built-in corpus, with five seeds and every arm.
+	$(BIN)/lit-transformer study --config study_grammar.yaml $(STUDY)
 
 test: lint ## Lint, check the types, and run all tests.
 	$(BIN)/python -m pytest

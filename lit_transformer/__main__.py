@@ -23,6 +23,7 @@ COMMANDS = {
     "test": "score a checkpoint on the test split, and write its translations",
     "predict": "translate a file or standard input, one sentence per line",
     "analyze": "score the components of a trained model",
+    "study": "compare pruned, rewound and fine-tuned models with their controls",
 }
 
 
@@ -46,6 +47,11 @@ def main(args: Sequence[str] | None = None) -> None:
     try:
         args = with_config_paths(args)
         _set_up_messages()
+        if args[0] == "study":
+            from lit_transformer.study.command import main as study
+
+            study(args[1:], find_config)
+            return
         from lit_transformer.cli import TransformerCLI
 
         # LightningCLI and the processes that DDP starts read the command line themselves.
@@ -56,7 +62,7 @@ def main(args: Sequence[str] | None = None) -> None:
             raise
         print(
             "lit-transformer: interrupted. What was written is whole; the same command starts again, and an analysis "
-            "goes on where it was.",
+            "or a study goes on where it was.",
             file=sys.stderr,
         )
         raise SystemExit(130) from None

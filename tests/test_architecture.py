@@ -26,7 +26,7 @@ FLOORS = (
     {"importance", "module"},
     {"analysis", "report"},
     {"trainer"},
-    {"callbacks", "cli"},
+    {"callbacks", "cli", "study"},
     {"__main__"},
 )
 FLOOR = {unit: floor for floor, units in enumerate(FLOORS) for unit in units}

@@ -1,0 +1,59 @@
+"""Runs a study from its settings to its tables."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from lit_transformer.files import write_text
+from lit_transformer.study.checks import check_bases, check_count, content_of, named_structure
+from lit_transformer.study.facts import FileReader, Reader
+from lit_transformer.study.processes import Execute, execute, locked
+from lit_transformer.study.results import comparisons, rows_of
+from lit_transformer.study.runner import Study
+from lit_transformer.study.settings import StudySettings
+from lit_transformer.study.stages import Stages
+from lit_transformer.study.tables import csv_text, markdown, terminal
+
+
+def run_study(
+    settings: StudySettings,
+    base_config: Path | None,
+    execute: Execute = execute,
+    reader: Reader | None = None,
+    clock: Callable[[], float] = time.monotonic,
+) -> bool:
+    """Run a study; write ``study.csv`` and ``study.md``, and print the results.
+
+    Args:
+        settings: What it is asked to do.
+        base_config: The file of the base models' configuration.
+        execute: Runs a command.
+        reader: Reads the files of runs.
+        clock: Tells the time in seconds.
+
+    Returns:
+        Whether a stage was not done.
+
+    Raises:
+        UserError: The settings don't fit the base models, a run is in the way, or another study is at work there.
+    """
+    reader = FileReader() if reader is None else reader
+    given = content_of(base_config)
+    named = named_structure(given, settings.options)
+    bases = [reader.base(Path(run)) for run in settings.base_runs or []]
+    if bases:
+        check_bases(settings, bases, named)
+    else:
+        check_count(settings, named)
+    with locked(settings.path):
+        outcome = Study(settings, Stages(settings.path, execute, clock), reader, given).run(bases)
+        rows = rows_of(outcome, reader)
+        compared = comparisons(rows)
+        write_text(settings.path / "study.csv", csv_text(rows))
+        write_text(settings.path / "study.md", markdown(settings, outcome, rows, compared))
+    print(terminal(rows, compared, outcome))
+    for name in ("study.csv", "study.md"):
+        print(settings.path / name)
+    return bool(outcome.failed)

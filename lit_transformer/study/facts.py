@@ -1,0 +1,244 @@
+"""What the files of a run say of it: where it began, what it costs, how good it is."""
+
+from __future__ import annotations
+
+import csv
+import json
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import torch
+import yaml
+
+from lit_transformer.bleu import CorpusBLEU
+from lit_transformer.checkpoints import FOLDER, find_checkpoint, read_checkpoint, run_folder_of
+from lit_transformer.errors import UserError
+from lit_transformer.importance.resampling import Array
+from lit_transformer.model import Transformer, TransformerConfig
+from lit_transformer.study.arms import Base
+from lit_transformer.study.matching import Structure
+from lit_transformer.study.tokens import batches_of, target_tokens
+
+log = logging.getLogger(__name__)
+
+AVERAGE = "average.ckpt"
+_CHANGES = ("pruning", "rewinding", "theseus")
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Scores of a checkpoint on one split.
+
+    Args:
+        bleu: BLEU points.
+        loss: Label-smoothed cross-entropy in nats per piece.
+        signature: sacreBLEU's signature.
+        scoring_set: The sentences, in words.
+        folder: Where the translations are.
+    """
+
+    bleu: float
+    loss: float
+    signature: str
+    scoring_set: str
+    folder: Path
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What there is to tell of a run.
+
+    Args:
+        components: The components that were changed.
+        parameters: Parameters of the model.
+        file_size: Bytes of the checkpoint; None for one that holds the optimizer's state too.
+        updates: Optimizer steps, those of the model that it started from included.
+        target_tokens: Target pieces and ends of sentences that it was trained on, in the same way; None where the text
+            is gone.
+        validation: Scores on the validation split.
+        test: Scores on the test split; None where there is none.
+    """
+
+    components: tuple[str, ...]
+    parameters: int
+    file_size: int | None
+    updates: int
+    target_tokens: int | None
+    validation: Scores | None
+    test: Scores | None
+
+
+class Reader(Protocol):
+    """Reads the files of runs."""
+
+    def base(self, run: Path) -> Base:
+        """Return a trained model to start from."""
+        ...
+
+    def updates(self, run: Path) -> int:
+        """Return how many optimizer steps a run made."""
+        ...
+
+    def scores(self, checkpoint: Path, split: str) -> Scores | None:
+        """Return the scores of a checkpoint on a split, where they are written."""
+        ...
+
+    def facts(self, checkpoint: Path, began: Base | None) -> Facts:
+        """Return what there is to tell of a run, which went on from the training of another or did not."""
+        ...
+
+    def statistics(self, checkpoint: Path, scores: Scores) -> Array:
+        """Return the BLEU statistics of each sentence ``(sentences, 10)``."""
+        ...
+
+    def seconds_of(self, run: Path) -> float:
+        """Return how long a run that was cut short has been at it."""
+        ...
+
+
+class FileReader:
+    """Reads the files of runs."""
+
+    def __init__(self) -> None:
+        self._tokens: dict[str, int | None] = {}
+
+    def base(self, run: Path) -> Base:
+        """Return a trained model to start from.
+
+        Args:
+            run: Folder of its run, or one of its checkpoints.
+
+        Raises:
+            UserError: It is no run of this program, or its configuration is gone.
+        """
+        checkpoint = find_checkpoint(run)
+        content, folder = read_checkpoint(checkpoint), run_folder_of(checkpoint)
+        hparams = content["hyper_parameters"]
+        return Base(
+            folder,
+            checkpoint,
+            seed=int(hparams["seed"]),
+            structure=Structure.of(hparams),
+            config=_config(folder),
+            updates=int(content["global_step"]),
+            learning_rate=float(hparams["learning_rate"]),
+            warmup_steps=int(hparams["warmup_steps"]),
+        )
+
+    def updates(self, run: Path) -> int:
+        """Return how many optimizer steps a run made."""
+        return int(read_checkpoint(run / FOLDER / AVERAGE)["global_step"])
+
+    def scores(self, checkpoint: Path, split: str) -> Scores | None:
+        """Return the scores of a checkpoint on a split, where they are written."""
+        about = read_checkpoint(checkpoint)
+        for path in sorted((run_folder_of(checkpoint) / "translations" / checkpoint.stem).glob("*/scores.json")):
+            content = json.loads(path.read_text(encoding="utf-8"))
+            scoring_set = content["scoring_set"]
+            if scoring_set["split"] != split or not _is_of(content, about, split):
+                continue
+            if path.stat().st_mtime < checkpoint.stat().st_mtime:
+                continue
+            prefix = "val" if split == "validation" else "test"
+            return Scores(
+                bleu=content["scores"][f"{prefix}/bleu"],
+                loss=content["scores"][f"{prefix}/loss"],
+                signature=content["signature"],
+                scoring_set=f"{scoring_set['name']}, {scoring_set['sentences']} sentences",
+                folder=path.parent,
+            )
+        return None
+
+    def facts(self, checkpoint: Path, began: Base | None) -> Facts:
+        """Return what there is to tell of a run.
+
+        Args:
+            checkpoint: The checkpoint that is scored.
+            began: The model whose training it went on from; None for a run from scratch.
+        """
+        content, run = read_checkpoint(checkpoint), run_folder_of(checkpoint)
+        updates = int(content["global_step"])
+        tokens = self._tokens_of(checkpoint, content, updates)
+        if began is not None:
+            updates += began.updates
+            before = self._tokens_of(began.checkpoint, read_checkpoint(began.checkpoint), began.updates)
+            tokens = None if tokens is None or before is None else tokens + before
+        return Facts(
+            components=_changed(run),
+            parameters=_parameters(content["hyper_parameters"]),
+            file_size=None if "optimizer_states" in content else checkpoint.stat().st_size,
+            updates=updates,
+            target_tokens=tokens,
+            validation=self.scores(checkpoint, "validation"),
+            test=self.scores(checkpoint, "test"),
+        )
+
+    def statistics(self, checkpoint: Path, scores: Scores) -> Array:
+        """Return the BLEU statistics of each sentence of written translations ``(sentences, 10)``."""
+        hparams = read_checkpoint(checkpoint)["hyper_parameters"]
+        metric = CorpusBLEU(tokenize=hparams["bleu_tokenize"], lowercase=hparams["bleu_lowercase"])
+        texts = [
+            (scores.folder / f"{name}.txt").read_text(encoding="utf-8").removesuffix("\n").split("\n")
+            for name in ("hypothesis", "reference")
+        ]
+        return metric.sentence_statistics(*texts).numpy()
+
+    def seconds_of(self, run: Path) -> float:
+        """Return how long a run that was cut short has been at it, by the times of its metrics."""
+        try:
+            with (run / "metrics.csv").open(encoding="utf-8", newline="") as file:
+                times = [float(row["time"]) for row in csv.DictReader(file) if row.get("time")]
+        except (OSError, ValueError):
+            return 0.0
+        return max(times) - min(times) if times else 0.0
+
+    def _tokens_of(self, checkpoint: Path, content: Mapping[str, Any], updates: int) -> int | None:
+        trainer = _config(run_folder_of(checkpoint))["trainer"]
+        # Arms that train on the same batches.
+        key = json.dumps([content["datamodule_hyper_parameters"], batches_of(trainer), updates], sort_keys=True)
+        if key not in self._tokens:
+            try:
+                self._tokens[key] = target_tokens(content, trainer, updates)
+            except UserError as error:
+                log.warning("The tokens that %s was trained on can't be counted: %s", checkpoint, error)
+                self._tokens[key] = None
+        return self._tokens[key]
+
+
+def _config(run: Path) -> dict[str, Any]:
+    path = run / "config.yaml"
+    try:
+        config: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, yaml.YAMLError) as error:
+        raise UserError(
+            f"{str(path)!r} can't be read ({error}); a study trains its arms as the base was trained, so give the "
+            "folder of a run that fit wrote."
+        ) from error
+    return config
+
+
+def _is_of(scores: Mapping[str, Any], checkpoint: Mapping[str, Any], split: str) -> bool:
+    """Whether scores are of the checkpoint's own split and search, and not of others that somebody asked for."""
+    data = checkpoint["datamodule_hyper_parameters"]
+    same = all(scores["data"].get(name) == data.get(name) for name in ("dataset", split, f"{split}_size"))
+    return bool(same and scores["decoding"] == checkpoint["hyper_parameters"]["decoding"])
+
+
+def _changed(run: Path) -> tuple[str, ...]:
+    """Return the components that a run removed or rewound."""
+    for name in _CHANGES:
+        if (run / f"{name}.json").is_file():
+            return tuple(json.loads((run / f"{name}.json").read_text(encoding="utf-8"))["components"])
+    return ()
+
+
+def _parameters(hparams: Mapping[str, Any]) -> int:
+    """Return the parameters of a model, those that are shared once."""
+    # A checkpoint of before there was pruning says nothing of it.
+    names = [name for name in TransformerConfig.__dataclass_fields__ if hparams.get(name) is not None]
+    config = TransformerConfig(**{name: hparams[name] for name in names})
+    with torch.device("meta"):
+        return sum(parameter.numel() for parameter in Transformer(config).parameters())

@@ -1,0 +1,247 @@
+"""The stages of a study: commands whose output tells whether they are done, and their record in ``study.json``."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+
+from lit_transformer.errors import UserError
+from lit_transformer.files import write_text
+from lit_transformer.study.processes import Ended, Execute
+
+STATE_FORMAT = 1
+VERSION = "version_0"
+PROGRAM = "lit_transformer"
+Status = Literal["done", "failed", "skipped"]
+
+
+@dataclass(frozen=True)
+class Stage:
+    """How a stage ended.
+
+    Args:
+        key: Its name.
+        status: ``done``, ``failed``, or ``skipped`` for want of another one.
+        message: Why it is not done, in a line.
+        seconds: Time that it took in all, also over several tries.
+    """
+
+    key: str
+    status: Status
+    message: str = ""
+    seconds: float = 0.0
+
+    @property
+    def is_done(self) -> bool:
+        """Whether its output is there."""
+        return self.status == "done"
+
+
+class Stages:
+    """Runs the stages of one study, unless they are done, and keeps ``study.json``.
+
+    Args:
+        folder: Folder of the study.
+        execute: Runs a command.
+        clock: Tells the time in seconds.
+
+    Raises:
+        UserError: There is a ``study.json`` that can't be read.
+    """
+
+    def __init__(self, folder: Path, execute: Execute, clock: Callable[[], float] = time.monotonic) -> None:
+        self.folder, self._execute, self._clock = folder, execute, clock
+        self._path, self._written = folder / "study.json", ""
+        self._content: dict[str, Any] = {"format": STATE_FORMAT, "decided": {}, "stages": {}}
+        if self._path.is_file():
+            try:
+                found = json.loads(self._path.read_text(encoding="utf-8"))
+                if found["format"] > STATE_FORMAT:
+                    raise UserError(f"{str(self._path)!r} was written by a newer lit-transformer; install that.")
+                self._content = {**self._content, **found}
+            except (OSError, ValueError, KeyError, TypeError) as error:
+                raise UserError(
+                    f"{str(self._path)!r} can't be read ({error}); remove it, and what is done is found again."
+                ) from error
+
+    @property
+    def decided(self) -> dict[str, Any]:
+        """What is decided once for the whole study; see `decide`."""
+        return dict(self._content["decided"])
+
+    def decide(self, **values: Any) -> None:
+        """Keep what is decided for the whole study, also for later calls."""
+        self._content["decided"].update(values)
+        self._write()
+
+    def run_of(self, key: str) -> Path:
+        """Return the folder of the run that a training stage makes."""
+        return self.folder / "runs" / key / VERSION
+
+    def average_of(self, key: str) -> Path:
+        """Return the checkpoint that a training stage ends with, and that is scored."""
+        return self.run_of(key) / "checkpoints" / "average.ckpt"
+
+    def train(self, key: str, args: Sequence[str], config: dict[str, Any], spent: Callable[[Path], float]) -> Stage:
+        """Train a run, or go on with it.
+
+        Args:
+            key: Name of the stage and of the run.
+            args: Options of ``fit``, without the configuration that is written for it.
+            config: That configuration.
+            spent: Tells how many seconds a run took that was cut short.
+
+        Raises:
+            UserError: The run that is there was made with other settings.
+        """
+        text = yaml.safe_dump(config, sort_keys=False, allow_unicode=True)
+        path = self.folder / "configs" / f"{key}.yaml"
+        command = ["fit", "--config", str(path), *args]
+        last = self.run_of(key) / "checkpoints" / "last.ckpt"
+        average = self.average_of(key)
+        if average.is_file() or last.is_file():
+            self._check_same(key, command, text, path)
+        else:
+            # Nothing in it could be gone on with.
+            shutil.rmtree(self.run_of(key).parent, ignore_errors=True)
+            self._forget(key)
+        if average.is_file():
+            return self._known(key)
+        write_text(path, text)
+        if last.is_file():
+            killed = self._record(key).get("status") == "running"
+            cut_short = max(spent(self.run_of(key)) - self._seconds(key), 0.0) if killed else 0.0
+            now = ["fit", "--ckpt_path", str(self.run_of(key))]
+            return self._run(key, now, average.is_file, cut_short, command=command)
+        return self._run(key, command, average.is_file, command=command)
+
+    def analyze(
+        self, key: str, checkpoint: Path, accelerator: str, missing: Callable[[], list[dict[str, Any]]]
+    ) -> Stage:
+        """Run scoring callbacks on a checkpoint, unless their results are there.
+
+        Args:
+            key: Name of the stage.
+            checkpoint: The checkpoint.
+            accelerator: Lightning's name of the device.
+            missing: Tells which callbacks are still to be run.
+        """
+        callbacks = missing()
+        if not callbacks:
+            return self._known(key)
+        trainer = {"accelerator": accelerator, "callbacks": callbacks}
+        path = self.folder / "configs" / f"{key}.yaml"
+        write_text(path, yaml.safe_dump({"trainer": trainer}, sort_keys=False, allow_unicode=True))
+        command = ["analyze", "--config", str(path), "--ckpt_path", str(checkpoint)]
+        return self._run(key, command, lambda: not missing())
+
+    def work(self, key: str, args: Sequence[str], is_done: Callable[[], bool], save: Path | None = None) -> Stage:
+        """Run a module of the study, unless its output is there.
+
+        Args:
+            key: Name of the stage.
+            args: Name of the module below ``lit_transformer.study``, and its options.
+            is_done: Tells whether the output is there.
+            save: File to write standard output to.
+        """
+        if is_done():
+            return self._known(key)
+        return self._run(key, args, is_done, save=save, module=f"{PROGRAM}.study.{args[0]}")
+
+    def skip(self, key: str, needs: str) -> Stage:
+        """Say that a stage can't be run.
+
+        Args:
+            key: Name of the stage.
+            needs: What it needs.
+        """
+        return self._keep(Stage(key, "skipped", f"needs {needs}", self._seconds(key)))
+
+    def fail(self, key: str, message: str) -> Stage:
+        """Say that a stage failed before its command was run."""
+        return self._keep(Stage(key, "failed", message, self._seconds(key)))
+
+    def _run(
+        self,
+        key: str,
+        args: Sequence[str],
+        is_done: Callable[[], bool],
+        spent: float = 0.0,
+        save: Path | None = None,
+        module: str | None = None,
+        command: Sequence[str] | None = None,
+    ) -> Stage:
+        print(f"{key} ...", file=sys.stderr, flush=True)
+        seconds, started = self._seconds(key) + spent, self._clock()
+        # Of a training stage, to know another time whether it was asked for the same.
+        kept = {} if command is None else {"command": list(command)}
+        self._content["stages"][key] = {"status": "running", "seconds": seconds, **kept}
+        self._write()
+        whole = [PROGRAM, *args] if module is None else [module, *args[1:]]
+        try:
+            ended = self._execute(whole, self.folder / "logs" / f"{key}.log", keep_output=save is not None)
+        except KeyboardInterrupt:
+            seconds += self._clock() - started
+            self._content["stages"][key] = {"status": "interrupted", "seconds": round(seconds, 1), **kept}
+            self._write()
+            raise
+        if save is not None and ended.status == 0:
+            write_text(save, ended.output)
+        took = self._clock() - started
+        stage = _ended(key, ended, is_done(), seconds + took)
+        print(f"{key}: {stage.message or 'done'} ({took:.0f} s)", file=sys.stderr, flush=True)
+        return self._keep(stage, kept)
+
+    def _check_same(self, key: str, command: Sequence[str], text: str, path: Path) -> None:
+        before = self._record(key).get("command")
+        same = before is None or before == list(command)
+        if path.is_file():
+            same = same and path.read_text(encoding="utf-8") == text
+        if not same:
+            raise UserError(
+                f"{str(self.run_of(key))!r} was trained with other settings than the study has now; give another "
+                f"--name, or remove that folder to train it again ({str(path)!r} tells what it was)."
+            )
+
+    def _known(self, key: str) -> Stage:
+        """Return a stage whose output is there, whoever made it."""
+        record = self._record(key)
+        kept = {"command": record["command"]} if "command" in record else {}
+        return self._keep(Stage(key, "done", "", self._seconds(key)), kept)
+
+    def _keep(self, stage: Stage, kept: dict[str, Any] | None = None) -> Stage:
+        content = {"status": stage.status, "seconds": round(stage.seconds, 1), **(kept or {})}
+        self._content["stages"][stage.key] = content | ({"message": stage.message} if stage.message else {})
+        self._write()
+        return stage
+
+    def _record(self, key: str) -> dict[str, Any]:
+        return dict(self._content["stages"].get(key, {}))
+
+    def _seconds(self, key: str) -> float:
+        return float(self._record(key).get("seconds", 0.0))
+
+    def _forget(self, key: str) -> None:
+        self._content["stages"].pop(key, None)
+
+    def _write(self) -> None:
+        text = json.dumps(self._content, indent=2, ensure_ascii=False) + "\n"
+        if text != self._written:
+            write_text(self._path, text)
+            self._written = text
+
+
+def _ended(key: str, ended: Ended, is_done: bool, seconds: float) -> Stage:
+    if ended.status:
+        return Stage(key, "failed", ended.message or f"exit status {ended.status}", seconds)
+    if not is_done:
+        return Stage(key, "failed", "the command ended well, but its output is not there", seconds)
+    return Stage(key, "done", "", seconds)
