@@ -45,6 +45,11 @@ class ComponentChange(pl.Callback, ABC):
         self.chosen: list[str] = []
         self._record: dict[str, Any] = {}
 
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What a resumed run cannot change, beside the selection, by the names of the arguments."""
+        return {}
+
     @abstractmethod
     def change(self, trainer: Trainer, pl_module: LitTransformer) -> dict[str, Any]:
         """Change the model, and return what is told of it beside the components."""
@@ -74,6 +79,7 @@ class ComponentChange(pl.Callback, ABC):
             "format": RECORD_FORMAT,
             "components": self.chosen,
             "selection": self._selection,
+            **self.settings,
             "start_from": None if trainer.started_from is None else str(trainer.started_from.absolute()),
             **about,
         }
@@ -97,11 +103,13 @@ class ComponentChange(pl.Callback, ABC):
                 f"{type(self).__name__}: {str(trainer.resumed_from)!r} is of a run without it; to begin a new run from "
                 "its weights give --start_from instead of --ckpt_path."
             )
-        if self._record["selection"] != self._selection:
-            raise UserError(
-                f"{type(self).__name__}: the resumed run has chosen by {self._record['selection']}, not by "
-                f"{self._selection}; what is gone stays gone: leave its options out."
-            )
+        given = {"selection": self._selection, **self.settings}
+        for name, value in given.items():
+            if self._record.get(name) != value:
+                raise UserError(
+                    f"{type(self).__name__}: the resumed run was begun with {name} {self._record.get(name)}, not "
+                    f"{value}; what was changed stays as it is: leave these options out."
+                )
         self.verify(pl_module)
 
     @property

@@ -66,6 +66,21 @@ class LayerTheseus(ComponentChange):
             return 1.0
         return self.probability + (1.0 - self.probability) * step / self.until * (self.schedule == "linear")
 
+    @property
+    @override
+    def settings(self) -> dict[str, Any]:
+        return {"group": self.group, "learn": self.learn}
+
+    def check(self, trainer: Trainer, pl_module: LitTransformer) -> None:
+        """Refuse other changes in the same run, whose components would be those of other layers.
+
+        Raises:
+            UserError: There is one.
+        """
+        others = [type(c).__name__ for c in trainer.callbacks if isinstance(c, ComponentChange) and c is not self]
+        if others:
+            raise UserError(f"LayerTheseus changes a run by itself; make another one for {', '.join(others)}.")
+
     @override
     def change(self, trainer: Trainer, pl_module: LitTransformer) -> dict[str, Any]:
         if trainer.started_from is None:
@@ -78,7 +93,7 @@ class LayerTheseus(ComponentChange):
         self._attach(network, predecessors)
         after = sum(parameter.numel() for parameter in network.parameters())
         log.info("%d decoder layers in the place of %d.", len(self._layers), len(predecessors))
-        return {"group": self.group, "learn": self.learn, "parameters_before": before, "parameters_after": after}
+        return {"parameters_before": before, "parameters_after": after}
 
     def _attach(self, network: Transformer, predecessors: list[Any]) -> None:
         if self.learn == "successors":

@@ -77,6 +77,11 @@ class ComponentPruning(ComponentSuccession):
             )
         self.init, self.every_n_steps = init, every_n_steps
 
+    @property
+    @override
+    def settings(self) -> dict[str, Any]:
+        return {"init": self.init, "every_n_steps": self.every_n_steps}
+
     @override
     def change(self, trainer: Trainer, pl_module: LitTransformer) -> dict[str, Any]:
         if trainer.started_from is None:
@@ -93,12 +98,7 @@ class ComponentPruning(ComponentSuccession):
         after = _size(network)
         log.info("Pruned: %s.", ", ".join(f"{name} ({count:,})" for name, count in removed.items()))
         log.info("Parameters: %s before, %s after (%.1f %%).", f"{before:,}", f"{after:,}", 100 * after / before)
-        return {
-            "init": self.init,
-            "every_n_steps": self.every_n_steps,
-            "parameters_before": before,
-            "parameters_after": after,
-        }
+        return {"parameters_before": before, "parameters_after": after}
 
     def _change_structure(self, trainer: Trainer, pl_module: LitTransformer) -> dict[str, Any]:
         """Choose the structure of a model that is trained from scratch, and may not be made yet."""
@@ -114,7 +114,7 @@ class ComponentPruning(ComponentSuccession):
         hparams["pruned"] = [name for name in every if name in gone]
         pl_module.check_structure()
         log.info("Without %s.", ", ".join(chosen))
-        return {"init": None}
+        return {"from_scratch": True}
 
     def _start_anew(self, trainer: Trainer, pl_module: LitTransformer) -> None:
         assert trainer.started_from is not None

@@ -76,6 +76,11 @@ class ComponentRewinding(ComponentChange):
         super().__init__(selection, scores)
         self.to, self.include_norm, self.only_rewound = to, include_norm, only_rewound
 
+    @property
+    @override
+    def settings(self) -> dict[str, Any]:
+        return {"to": self.to, "include_norm": self.include_norm, "only_rewound": self.only_rewound}
+
     @override
     def change(self, trainer: Trainer, pl_module: LitTransformer) -> dict[str, Any]:
         if trainer.started_from is None:
@@ -94,7 +99,7 @@ class ComponentRewinding(ComponentChange):
         if self.only_rewound:
             self._freeze(pl_module)
         log.info("Rewound to %s: %s.", self.to, ", ".join(chosen))
-        return {"to": self.to, "include_norm": self.include_norm, "only_rewound": self.only_rewound}
+        return {}
 
     def _kept_weights(self, parent: Path) -> Mapping[str, Tensor]:
         if self.to == "initial":

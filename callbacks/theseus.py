@@ -103,6 +103,11 @@ class Theseus(ComponentSuccession):
     def only_successors_learn(self) -> bool:
         return self.learn == "successors"
 
+    @property
+    @override
+    def settings(self) -> dict[str, Any]:
+        return {"successor": self.successor, "size": self.size, "learn": self.learn}
+
     @override
     def change(self, trainer: Trainer, pl_module: LitTransformer) -> dict[str, Any]:
         if trainer.started_from is None:
@@ -126,13 +131,7 @@ class Theseus(ComponentSuccession):
         self.attach(network, predecessors)
         after = sum(parameter.numel() for parameter in network.parameters())
         log.info("Replaced by %s: %s.", "nothing" if self.successor == "none" else "narrower ones", ", ".join(chosen))
-        return {
-            "successor": self.successor,
-            "size": self.size,
-            "learn": self.learn,
-            "parameters_before": before,
-            "parameters_after": after,
-        }
+        return {"parameters_before": before, "parameters_after": after}
 
     def _narrow(self, pl_module: LitTransformer) -> None:
         network = pl_module.network

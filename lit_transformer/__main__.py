@@ -66,6 +66,12 @@ def main(args: Sequence[str] | None = None) -> None:
             file=sys.stderr,
         )
         raise SystemExit(130) from None
+    except SystemExit as stop:
+        # A scheduler's SIGTERM, which Lightning turns into an exit that would look like success.
+        if type(stop).__name__ != "SIGTERMException":
+            raise
+        print("lit-transformer: terminated. What was written is whole; fit --ckpt_path RUN goes on.", file=sys.stderr)
+        raise SystemExit(143) from None
     except Exception as error:
         message = message_for_user(error)
         if message is None or os.environ.get(DEBUG):

@@ -69,6 +69,8 @@ class AnalysisSettings:
             raise UserError(f"--limit is {self.limit!r}; give a number of sentences from 1 up.")
         if self.confidence is not None and not 0.5 < self.confidence < 1:
             raise UserError(f"--confidence is {self.confidence!r}; give a number between 0.5 and 1, such as 0.999.")
+        if self.confidence is not None and self.decoding == "plain":
+            raise UserError("--confidence stops on what verified drafts tell; leave --decoding plain out, or it.")
         Recorder(self.record)
 
 

@@ -85,7 +85,8 @@ def check_structure(given: Namespace, trained: dict[str, Any], path: Path) -> No
     Raises:
         UserError: A setting of the structure that was typed differs from the checkpoint's.
     """
-    for name in ("pruned", "feed_forward_sizes"):
+    # A run's own config.yaml leaves these open.
+    for name in ("pruned", "feed_forward_sizes", "source_vocab_size", "target_vocab_size"):
         if given[name] is None or _same_components(name, given, trained):
             given[name] = trained.get(name)
     for name in STRUCTURE:

@@ -57,7 +57,8 @@ def initial_record(
     return {
         "digest": tensors_digest(weights),
         "seed": seed,
-        "structure": structure,
+        # As JSON gives it back.
+        "structure": {name: list(value) if isinstance(value, tuple) else value for name, value in structure.items()},
         "parent_digest": parent_digest,
         **({"born": sorted(born)} if born else {}),
     }

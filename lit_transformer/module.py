@@ -30,7 +30,7 @@ from lit_transformer.model import (
     seeded_transformer,
     weights_digest,
 )
-from lit_transformer.recipe import check_recipe, learning_rate_factor, set_peak_rate, step_seed
+from lit_transformer.recipe import check_recipe, learning_parameters, learning_rate_factor, set_peak_rate, step_seed
 from lit_transformer.translations import Translation, gather_translations
 
 log = logging.getLogger(__name__)
@@ -192,7 +192,7 @@ class LitTransformer(pl.LightningModule):
     def configure_optimizers(self) -> Any:
         # The fused kernel is the fastest on the CPU; on a GPU it can't be combined with gradient clipping in 16-mixed.
         optimizer = Adam(
-            [parameter for parameter in self.network.parameters() if parameter.requires_grad],
+            learning_parameters(self.network),
             lr=self.hparams["learning_rate"],
             betas=tuple(self.hparams["adam_betas"]),
             eps=self.hparams["adam_epsilon"],

@@ -6,6 +6,7 @@ import hashlib
 import math
 from collections.abc import Callable
 
+from torch import nn
 from torch.optim.lr_scheduler import LambdaLR
 
 from lit_transformer.errors import UserError
@@ -38,6 +39,18 @@ def check_recipe(
             f"--model.adam_betas is {list(adam_betas)!r} and --model.adam_epsilon {adam_epsilon!r}; give two decay "
             "rates from 0 to below 1, such as [0.9,0.98], and an epsilon from 0 up."
         )
+
+
+def learning_parameters(module: nn.Module) -> list[nn.Parameter]:
+    """Return the parameters that learn.
+
+    Raises:
+        UserError: None does.
+    """
+    learning = [parameter for parameter in module.parameters() if parameter.requires_grad]
+    if not learning:
+        raise UserError("nothing is left that could learn; let more than the changed components learn.")
+    return learning
 
 
 def learning_rate_factor(schedule: str, warmup_steps: int, start: int = 0) -> Callable[[int], float]:

@@ -44,6 +44,8 @@ class Selection:
 
     def __post_init__(self) -> None:
         """Refuse what means nothing."""
+        if self.components is not None and not self.components:
+            raise UserError("components is an empty list; name some, such as [d:sa:2-4], or give null for all.")
         if self.by is None:
             if self.components is None:
                 raise UserError("nothing is chosen; give components, such as [d:sa:2-4], or by, such as contribution.")

@@ -227,7 +227,8 @@ class TestBadInput:
     def test_a_resumed_run_with_another_choice(self, parent: Setup, setup: Setup) -> None:
         prune(setup, parent, components=["d:sa:1"])
         for callback, message in (
-            (ComponentPruning(["d:sa:2"]), "what is gone stays gone"),
+            (ComponentPruning(["d:sa:2"]), "what was changed stays as it is"),
+            (ComponentPruning(["d:sa:1"], init="random"), "begun with init trained, not random"),
             (ComponentRewinding(["d:ff:1"]), "give --start_from instead of --ckpt_path"),
         ):
             trainer = setup.trainer([callback, LastCheckpoint()], max_steps=4)

@@ -121,6 +121,15 @@ def test_a_resumed_run_is_not_rewound_again(parent: Setup, setup: Setup) -> None
         assert torch.equal(tensor, before[name]) == (name not in rewound), name
 
 
+@pytest.mark.parametrize("changed", [{"to": "random"}, {"only_rewound": True}, {"include_norm": True}], ids=str)
+def test_a_resumed_run_with_another_way(parent: Setup, setup: Setup, changed: dict[str, Any]) -> None:
+    rewind(setup, parent)
+    callback = ComponentRewinding(components=CHOSEN, **changed)
+    trainer = setup.trainer([callback, InitialWeights(), LastCheckpoint()], max_steps=4)
+    with pytest.raises(UserError, match=f"begun with {next(iter(changed))}"):
+        trainer.fit(setup.module(**LAYERS), datamodule=setup.data(), ckpt_path=parent_of(setup, "last"))
+
+
 def test_what_is_written(parent: Setup, setup: Setup) -> None:
     rewind(setup, parent)
     record = json.loads((setup.folder / "rewinding.json").read_text())

@@ -84,6 +84,8 @@ def test_at_random() -> None:
     [
         ({}, "nothing is chosen"),
         ({"components": ("d:sa",), "count": 1}, "give by too"),
+        ({"components": ()}, "an empty list"),
+        ({"components": (), "by": "contribution", "count": 1}, "an empty list"),
         ({"by": "contribution"}, "either count or threshold"),
         ({"by": "contribution", "count": 1, "threshold": 0.1}, "either count or threshold"),
         ({"by": "contribution", "count": 0}, "from 1 up"),
