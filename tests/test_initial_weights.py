@@ -103,7 +103,7 @@ class TestFile:
         about = run.header()
         assert about["digest"] == weights_digest(seeded_transformer(CONFIG, SEED))
         assert (about["seed"], about["parent_digest"]) == (7, None)
-        assert about["structure"] == asdict(CONFIG)
+        assert about["structure"] == {**asdict(CONFIG), "pruned": []}
         assert about["versions"]["torch"] == torch.__version__
         assert about["tied"].keys() == {"target_embedding.pieces.weight", "output.weight"}
 
