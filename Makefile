@@ -25,7 +25,7 @@ demo: $(READY) ## Train a small model on the built-in corpus, score its componen
 	$(BIN)/lit-transformer study --config study_demo.yaml --name "demo-$$(basename $(call newest,demo))" \
 		--base_runs '['$(call newest,demo)']'
 
-multi30k: $(READY) ## The same on Multi30k: make multi30k DATA=FOLDER (about 45 minutes on two cores).
+multi30k: $(READY) ## The same on Multi30k: make multi30k DATA=FOLDER (42 minutes on two cores, then the analysis).
 	$(BIN)/lit-transformer fit --config multi30k.yaml --data.dir $(DATA)
 	$(BIN)/lit-transformer test --ckpt_path $(call newest,multi30k-en-de)
 	$(BIN)/lit-transformer test --ckpt_path $(call newest,multi30k-en-de) --data.test 'test_2017_flickr.{lang}.gz'
