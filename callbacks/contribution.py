@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Literal
 
@@ -10,9 +11,11 @@ from typing_extensions import override
 from callbacks.component_scorer import ComponentScorer, expected_cost, log_scores
 from lit_transformer.analysis import Analysis
 from lit_transformer.errors import UserError
+from lit_transformer.files import write_text
 from lit_transformer.importance.contribution import contribution_table
 from lit_transformer.importance.evaluation import Evaluation
 from lit_transformer.importance.evaluator import Chain
+from lit_transformer.importance.examples import examples
 from lit_transformer.importance.intervals import EPSILON
 from lit_transformer.importance.plan import Plan
 from lit_transformer.importance.scores import CAP
@@ -27,8 +30,9 @@ from lit_transformer.trainer import Trainer
 class ContributionScore(ComponentScorer):
     """Ablates every component of the trained model by itself and scores it by the BLEU that this costs.
 
-    Writes its columns of ``analysis/<checkpoint>/scores.csv`` and ``scores.json``, and ``report/contribution.png``; all
-    three into ``analysis/<checkpoint>/selected`` where only some components are scored.
+    Writes its columns of ``analysis/<checkpoint>/scores.csv`` and ``scores.json``, ``examples.json`` (translations with
+    and without the most and the least important component) and ``report/contribution.png``; all into
+    ``analysis/<checkpoint>/selected`` where only some components are scored.
 
     Args:
         components: Which components to score: ids (d:sa:3), ranges (d:sa:1-3), kinds (d:sa), sides (d:*) or all (*).
@@ -92,7 +96,16 @@ class ContributionScore(ComponentScorer):
         table.correlate("drop_and_mean_drop", "drop", "mean_drop")
         table.correlate(f"{self._prefix}drop_and_loss_rise", f"{self._prefix}drop", f"{self._prefix}loss_rise")
         table.write()
+        if not self._prefix:
+            self._write_examples(analysis, table, baseline, ablations)
         self._show(trainer, analysis, table)
+
+    def _write_examples(
+        self, analysis: Analysis, table: ScoreTable, baseline: Evaluation, ablations: Mapping[str, Evaluation]
+    ) -> None:
+        found = examples(baseline, ablations, analysis.texts("validation"), analysis.data.tokenizer.decode)
+        text = json.dumps({**found, "weights": table.about["weights"]}, indent=1, ensure_ascii=False)
+        write_text(self.folder(analysis) / "examples.json", text + "\n")
 
     def _show(self, trainer: Trainer, analysis: Analysis, table: ScoreTable) -> None:
         name, folder = f"{self._prefix}contribution", self.folder(analysis)

@@ -197,6 +197,11 @@ class Analysis:
         rows = self.data.sample_rows("train", TRAINING_SAMPLE)
         return self._on_device(self.data.whole_batches("train", rows))
 
+    def texts(self, split: str) -> list[tuple[str, str]]:
+        """Return source and reference of each sentence of a split that is open, in the order of the scoring set."""
+        rows, corpus = self._rows(split), self.data.encoded[split]
+        return corpus.texts(range(len(corpus)) if rows is None else rows)
+
     def open_split(self, split: str) -> EncodedCorpus:
         """Open a split of the corpus: the first process makes what the others then find in the caches."""
         if self.is_first:

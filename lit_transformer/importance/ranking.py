@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lit_transformer.components import canonical_key, kind_of
 from lit_transformer.errors import UserError
-from lit_transformer.importance.resampling import Array
+
+# Not that of `resampling`: it loads torch, which a report does without.
+Array = NDArray[Any]
 
 
 def average_ranks(values: Sequence[float]) -> Array:
