@@ -14,7 +14,7 @@ from lit_transformer.study.results import comparisons, rows_of
 from lit_transformer.study.runner import Study
 from lit_transformer.study.settings import StudySettings
 from lit_transformer.study.stages import Stages
-from lit_transformer.study.tables import csv_text, markdown, terminal
+from lit_transformer.study.tables import comparisons_text, csv_text, markdown, terminal
 
 
 def run_study(
@@ -24,7 +24,7 @@ def run_study(
     reader: Reader | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> bool:
-    """Run a study; write ``study.csv`` and ``study.md``, and print the results.
+    """Run a study; write ``study.csv``, ``comparisons.csv`` and ``study.md``, and print the results.
 
     Args:
         settings: What it is asked to do.
@@ -52,8 +52,9 @@ def run_study(
         rows = rows_of(outcome, reader)
         compared = comparisons(rows)
         write_text(settings.path / "study.csv", csv_text(rows))
+        write_text(settings.path / "comparisons.csv", comparisons_text(compared))
         write_text(settings.path / "study.md", markdown(settings, outcome, rows, compared))
     print(terminal(rows, compared, outcome))
-    for name in ("study.csv", "study.md"):
+    for name in ("study.csv", "comparisons.csv", "study.md"):
         print(settings.path / name)
     return bool(outcome.failed)

@@ -29,6 +29,28 @@ def csv_text(rows: Sequence[Row]) -> str:
     return table_text(list(dict.fromkeys(name for record in table for name in record)), table)
 
 
+def comparisons_text(compared: Mapping[str, Sequence[Comparison]]) -> str:
+    """Return a line for each arm against its control over the seeds, as CSV; differences in BLEU points."""
+    table = [
+        {
+            "family": family,
+            "arm": each.arm,
+            "control": CONTROL[family],
+            "seeds": len(each.differences),
+            "mean_difference": _rounded(each.mean),
+            "lower": _rounded(each.lower),
+            "upper": _rounded(each.upper),
+            "p": each.p,
+            "corrected_p": each.corrected_p,
+            "verdict": each.verdict,
+        }
+        for family, arms in compared.items()
+        for each in arms
+    ]
+    columns = ["family", "arm", "control", "seeds", "mean_difference", "lower", "upper", "p", "corrected_p", "verdict"]
+    return table_text(columns, table)
+
+
 def _record(row: Row) -> dict[str, Any]:
     made, facts, versus = row.made, row.facts, row.versus
     validation, test = (None, None) if facts is None else (facts.validation, facts.test)
