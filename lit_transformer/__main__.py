@@ -23,6 +23,7 @@ COMMANDS = {
     "test": "score a checkpoint on the test split, and write its translations",
     "predict": "translate a file or standard input, one sentence per line",
     "analyze": "score the components of a trained model",
+    "report": "show what runs and studies found, as a page and pictures",
     "study": "compare pruned, rewound and fine-tuned models with their controls",
 }
 
@@ -51,6 +52,11 @@ def main(args: Sequence[str] | None = None) -> None:
             from lit_transformer.study.command import main as study
 
             study(args[1:], find_config)
+            return
+        if args[0] == "report":
+            from lit_transformer.report.command import main as report
+
+            report(args[1:])
             return
         from lit_transformer.cli import TransformerCLI
 

@@ -50,13 +50,23 @@ def group_ablation_curve(rows: Sequence[Mapping[str, Any]], path: Path, *, subti
             axes.set_xticks([int(row["step"]) for row in steps], labels, fontsize=8)
         axes.set_xlabel("components removed")
         axes.set_ylabel("BLEU")
-        axes.set_ylim(0, 1.08 * axes.get_ylim()[1])
+        _set_limits(axes)
         axes.grid(axis="y", color="#dddddd", linewidth=0.6)
         axes.set_axisbelow(True)
         for side in ("top", "right"):
             axes.spines[side].set_visible(False)
         axes.legend(frameon=False, fontsize=9)
         axes.set_title(textwrap.fill(subtitle, 90), fontsize=9, color="#404040")
+
+
+def _set_limits(axes: Axes) -> None:
+    """Begin at 0 where BLEU falls far, and else show the losses, which from 0 would be a line."""
+    lowest, highest = axes.dataLim.intervaly
+    if lowest < highest / 2:
+        axes.set_ylim(0, 1.08 * highest)
+    else:
+        room = max(0.08 * (highest - lowest), 0.05)
+        axes.set_ylim(lowest - room, highest + room)
 
 
 def _draw_family(

@@ -14,6 +14,7 @@ from lit_transformer.components import KINDS, canonical_key, kind_of, layer_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.collections import QuadMesh
     from matplotlib.figure import Figure
 
 FORMATS = (".png", ".svg")
@@ -86,14 +87,63 @@ def _check(scores: Mapping[str, float]) -> None:
             raise ValueError(f"score of {component} is {scores[component]!r}; it lies from 0 to 1")
 
 
+def heat_maps(maps: Mapping[str, Mapping[str, float]], path: Path, *, title: str, score: str = "score") -> None:
+    """Draw heat maps side by side, on one scale and with as many layers each.
+
+    Args:
+        maps: By name, scores as for `heat_map`.
+        path: The picture to write, PNG or SVG by its suffix.
+        title: What is shown.
+        score: What the numbers are, in a word.
+
+    Raises:
+        ValueError: There are no scores, one is not from 0 to 1, or the suffix is of neither format.
+        UserError: The file can't be written.
+    """
+    for scores in maps.values():
+        _check(scores)
+    if not maps:
+        raise ValueError("no scores to draw")
+    layers = max(layer_of(component) for scores in maps.values() for component in scores)
+    columns = min(len(maps), 3)
+    rows = math.ceil(len(maps) / columns)
+    with drawing(path, (1.0 + 4.2 * columns, 1.2 + rows * (0.9 + 0.38 * max(layers, 3))), title) as figure:
+        panels = figure.subplots(rows, columns, squeeze=False)
+        for axes in panels.flat[len(maps) :]:
+            axes.set_axis_off()
+        for axes, (name, scores) in zip(panels.flat, maps.items(), strict=False):
+            mesh = _draw_map(axes, scores, layers)
+            axes.set_title(name, fontsize=9, color=_PALE)
+        _add_scale(figure, mesh, list(panels.flat), layers, score)
+        figure.supxlabel(
+            _key(min(len(scores) for scores in maps.values()) < len(KINDS) * layers), fontsize=7, color=_PALE
+        )
+
+
 def _draw(figure: Figure, scores: Mapping[str, float], layers: int, score_name: str) -> None:
+    axes = figure.add_subplot()
+    mesh = _draw_map(axes, scores, layers)
+    axes.set_ylabel("layer (1 is next to the embeddings)" if layers > 3 else "layer")
+    _add_scale(figure, mesh, [axes], layers, score_name)
+    figure.supxlabel(_key(len(scores) < len(KINDS) * layers), fontsize=7, color=_PALE)
+
+
+def _add_scale(figure: Figure, mesh: QuadMesh, panels: list[Axes], layers: int, score_name: str) -> None:
+    bar = figure.colorbar(mesh, ax=panels, ticks=[0, 0.25, 0.5, 0.75, 1], aspect=max(12, 3.4 * layers))
+    bar.set_label(f"{score_name} (1: most important)", fontsize=9)
+
+
+def _key(has_holes: bool) -> str:
+    return f"{_KEY}; n/a: not scored, or not in the model" if has_holes else _KEY
+
+
+def _draw_map(axes: Axes, scores: Mapping[str, float], layers: int) -> QuadMesh:
     import numpy as np
     from matplotlib import colormaps
 
     values = np.full((layers, len(KINDS)), math.nan)
     for component, score in scores.items():
         values[layer_of(component) - 1, KINDS.index(kind_of(component))] = score
-    axes = figure.add_subplot()
     colours = colormaps["Blues"]
     mesh = axes.pcolormesh(np.ma.masked_invalid(values), cmap=colours, vmin=0, vmax=1, edgecolors=_LINE, linewidth=0.8)
     for (row, column), score in np.ndenumerate(values):
@@ -105,13 +155,9 @@ def _draw(figure: Figure, scores: Mapping[str, float], layers: int, score_name: 
     axes.set_xticks(np.arange(len(KINDS)) + 0.5, [kind.upper() for kind in KINDS])
     axes.set_yticks(np.arange(layers) + 0.5, [str(layer) for layer in range(1, layers + 1)])
     axes.tick_params(length=0)
-    axes.set_ylabel("layer (1 is next to the embeddings)" if layers > 3 else "layer")
     for spine in axes.spines.values():
         spine.set_visible(False)
-    bar = figure.colorbar(mesh, ax=axes, ticks=[0, 0.25, 0.5, 0.75, 1], aspect=max(12, 3.4 * layers))
-    bar.set_label(f"{score_name} (1: most important)", fontsize=9)
-    key = f"{_KEY}; n/a: not scored, or not in the model" if np.isnan(values).any() else _KEY
-    figure.supxlabel(key, fontsize=7, color=_PALE)
+    return mesh
 
 
 def _draw_hole(axes: Axes, row: int, column: int) -> None:

@@ -1,0 +1,143 @@
+"""Charts of shaded cells: scores of one run and of many, rank correlations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from lit_transformer.components import KINDS, canonical_key, kind_of, layer_of
+from lit_transformer.report.html.vega import STEPS, Rows, Spec, chart_of, specification, thresholds
+from lit_transformer.report.runs import Run
+
+
+def heat_map(scores: Mapping[str, float], layers: int | None = None) -> Spec:
+    """Return a heat map in the layout of Wang & Tu 2020, figure 3: kinds across, layers up, darker for more important.
+
+    Args:
+        scores: Contribution or criticality from 0 to 1, by component id.
+        layers: Rows to draw, so that several maps stand side by side; as many as there are where not given.
+    """
+    import altair as alt
+
+    rows = heat_map_rows(scores, layers)
+    base = chart_of(rows, "Rows are layers, columns kinds of components.").encode(
+        x=alt.X("kind:N", sort=list(KINDS), title=None, axis=alt.Axis(orient="bottom", labelAngle=0)),
+        y=alt.Y("layer:O", sort="descending", title="layer"),
+        tooltip=[alt.Tooltip("component:N"), alt.Tooltip("score:Q", format=".2f")],
+    )
+    scale = alt.Scale(type="threshold", domain=thresholds(), range=[f"var(--heat-{step})" for step in range(STEPS)])
+    shade = base.mark_rect(stroke="var(--page)", strokeWidth=2).encode(
+        color=alt.condition(
+            "isValid(datum.score)", alt.Color("score:Q", scale=scale, legend=None), alt.value("var(--hole)")
+        ),
+    )
+    ink = "'var(--heat-ink-' + min(floor(datum.score * 10 + 1e-9), 9) + ')'"
+    text = base.mark_text(fontSize=12).encode(
+        text="text:N",
+        color=alt.condition("!isValid(datum.score)", alt.value("var(--faint)"), alt.value(alt.ExprRef(expr=ink))),
+    )
+    return specification((shade + text).properties(width="container", height=30 * len({row["layer"] for row in rows})))
+
+
+def heat_map_rows(scores: Mapping[str, float], layers: int | None = None) -> list[dict[str, Any]]:
+    """Return a row for each cell of a heat map, holes included."""
+    layers = layers or max((layer_of(name) for name in scores), default=0)
+    return [
+        {
+            "component": f"{kind}:{layer}",
+            "kind": kind,
+            "layer": layer,
+            "score": scores.get(f"{kind}:{layer}"),
+            "text": f"{scores[f'{kind}:{layer}']:.2f}" if f"{kind}:{layer}" in scores else "–",
+        }
+        for layer in range(layers, 0, -1)
+        for kind in KINDS
+    ]
+
+
+def matrix(rows: Rows, names: Sequence[str], title: str) -> Spec:
+    """Return a square of rank correlations.
+
+    Args:
+        rows: ``first``, ``second`` and ``value`` from -1 to 1 of each ordered pair of different runs.
+        names: The runs, in order.
+        title: Name of the coefficient.
+    """
+    import altair as alt
+
+    base = chart_of(rows, f"{title} of each pair of runs.").encode(
+        x=alt.X("second:N", sort=list(names), title=None, axis=alt.Axis(labelAngle=-40, labelLimit=160)),
+        y=alt.Y("first:N", sort=list(names), title=None, axis=alt.Axis(labelLimit=160)),
+        tooltip=["first:N", "second:N", alt.Tooltip("value:Q", title=title, format=".2f"), "shared:Q"],
+    )
+    scale = alt.Scale(type="threshold", domain=thresholds(), range=[f"var(--heat-{step})" for step in range(STEPS)])
+    square = base.mark_rect(stroke="var(--page)").encode(color=alt.Color("value:Q", scale=scale, legend=None))
+    if len(names) > 16:
+        return specification(square.properties(width={"step": 14}, height={"step": 14}))
+    ink = "'var(--heat-ink-' + max(min(floor(datum.value * 10 + 1e-9), 9), 0) + ')'"
+    text = base.mark_text(fontSize=11).encode(
+        text=alt.Text("value:Q", format=".2f"), color=alt.value(alt.ExprRef(expr=ink))
+    )
+    return specification((square + text).properties(width={"step": 46}, height={"step": 28}))
+
+
+def all_runs(runs: Sequence[Run], column: str) -> Spec:
+    """Return one heat map of many runs: a row for each run, a column for each component.
+
+    Args:
+        runs: The runs.
+        column: A score from 0 to 1.
+    """
+    import altair as alt
+
+    rows = [
+        {"run": run.label, "component": name, "kind": kind_of(name), "layer": layer_of(name), "score": score}
+        for run in runs
+        for name, score in run.column(column).items()
+    ]
+    components = sorted({str(row["component"]) for row in rows}, key=canonical_key)
+    scale = alt.Scale(type="threshold", domain=thresholds(), range=[f"var(--heat-{step})" for step in range(STEPS)])
+    chart = (
+        chart_of(rows, "A row for each run, a column for each component, darker for more important.")
+        .mark_rect()
+        .encode(
+            x=alt.X("component:N", sort=components, title=None, axis=alt.Axis(labelAngle=-90)),
+            y=alt.Y("run:N", sort=[run.label for run in runs], title=None, axis=alt.Axis(labelLimit=200)),
+            color=alt.Color("score:Q", scale=scale, legend=None),
+            tooltip=["run:N", "component:N", alt.Tooltip("score:Q", format=".2f")],
+        )
+    )
+    return specification(chart.properties(width={"step": 16}, height={"step": 12}))
+
+
+def losses(lost: Mapping[str, Mapping[str, float]]) -> Spec:
+    """Return shares lost without each component, across, in each group of sentences, down; darker for more.
+
+    Args:
+        lost: Shares from -1 to 1, by group and component.
+    """
+    import altair as alt
+
+    rows = [
+        {"group": group, "component": component, "lost": value}
+        for group, values in lost.items()
+        for component, value in values.items()
+    ]
+    components = sorted({str(row["component"]) for row in rows}, key=canonical_key)
+    most = max(max(values.values()) for values in lost.values())
+    scale = alt.Scale(
+        type="threshold",
+        domain=[most * threshold for threshold in thresholds()],
+        range=[f"var(--heat-{step})" for step in range(STEPS)],
+    )
+    chart = (
+        chart_of(rows, "A row for each group of sentences, a column for each component, darker where more is lost.")
+        .mark_rect(stroke="var(--page)")
+        .encode(
+            x=alt.X("component:N", sort=components, title=None, axis=alt.Axis(labelAngle=-90)),
+            y=alt.Y("group:N", sort=list(lost), title=None),
+            color=alt.Color("lost:Q", scale=scale, legend=None),
+            tooltip=["group:N", "component:N", alt.Tooltip("lost:Q", format="+.0%")],
+        )
+    )
+    return specification(chart.properties(width="container", height=18 * len(lost)))

@@ -1,0 +1,36 @@
+"""Heat maps with their text alternatives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from lit_transformer.report.html import heat_charts
+from lit_transformer.report.html.section import Figure
+from lit_transformer.report.html.tables import Table, cell
+from lit_transformer.report.runs import Run
+
+
+def heat_map_figure(run: Run, score: str, layers: int | None = None, title: str = "") -> Figure:
+    """Return the heat map of a score of a run."""
+    scores = run.column(score)
+    return heat_map_of(title or score.capitalize(), scores, layers, f"{score} of the components of {run.label}")
+
+
+def heat_map_of(title: str, scores: Mapping[str, float], layers: int | None, what: str, note: str = "") -> Figure:
+    """Return a heat map with its text alternative.
+
+    Args:
+        title: Its title.
+        scores: From 0 to 1, by component id.
+        layers: Rows to draw; as many as there are where None.
+        what: What is shown, in words.
+        note: What to keep in mind.
+    """
+    most, least = max(scores, key=scores.__getitem__), min(scores, key=scores.__getitem__)
+    description = (
+        f"Heat map, {what}: layers up, kinds across; highest {scores[most]:.2f} for {most}, lowest {scores[least]:.2f} "
+        f"for {least}."
+    )
+    rows = [[cell(row["component"]), cell(row["score"])] for row in heat_charts.heat_map_rows(scores, layers)]
+    table = Table(["component", "score"], [row for row in rows if row[1].text])
+    return Figure(title, heat_charts.heat_map(scores, layers), description, table, note)

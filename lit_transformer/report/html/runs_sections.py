@@ -1,0 +1,87 @@
+"""What the report of several runs shows, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from lit_transformer.components import layer_of
+from lit_transformer.report.agreement import UNIMPORTANT, Agreement, Shared, agreements, shared_components
+from lit_transformer.report.html import heat_charts, tables
+from lit_transformer.report.html.heat_figures import heat_map_figure
+from lit_transformer.report.html.section import Figure, Section
+from lit_transformer.report.html.tables import Table, cell
+from lit_transformer.report.runs import SCORES, Run
+
+SIDE_BY_SIDE = 12
+"""Runs whose heat maps stand side by side; more are drawn as one map with a row each."""
+LARGEST_MATRIX = 40
+"""Runs up to which each pair has a cell of its own."""
+
+
+def comparison_sections(runs: Sequence[Run]) -> Iterator[Section]:
+    """Yield the sections of a report of several runs, side by side."""
+    yield Section("runs", "Runs", tables=[("", tables.runs_table(runs))])
+    for score in SCORES:
+        scored = [run for run in runs if run.column(score)]
+        if not scored:
+            continue
+        if len(scored) > SIDE_BY_SIDE:
+            yield Section(
+                f"{score}-maps", f"{score.capitalize()} of all runs", figures=[_all_runs_figure(scored, score)]
+            )
+            continue
+        layers = max(layer_of(name) for run in scored for name in run.column(score))
+        figures = [heat_map_figure(run, score, layers, title=run.label) for run in scored]
+        yield Section(f"{score}-maps", f"{score.capitalize()}, side by side", figures=figures)
+    for column, title in (("drop", "BLEU lost"), ("criticality", "criticality")):
+        if pairs := agreements(runs, column):
+            yield _agreement_section(column, title, pairs)
+    if sum(bool(run.column("drop")) for run in runs) > 1:
+        yield _shared_section(runs, shared_components(runs))
+
+
+def _all_runs_figure(runs: Sequence[Run], score: str) -> Figure:
+    rows = [[cell(run.label), cell(name), cell(value)] for run in runs for name, value in run.column(score).items()]
+    return Figure(
+        f"{score.capitalize()}: a row for each run",
+        heat_charts.all_runs(runs, score),
+        f"{score.capitalize()} of each component, across, in each of {len(runs)} runs, down; darker is more important.",
+        # The numbers of 200 runs are in their own files.
+        Table(["run", "component", score], rows[:1000]),
+    )
+
+
+def _agreement_section(column: str, title: str, pairs: Sequence[Agreement]) -> Section:
+    names = list(dict.fromkeys(name for pair in pairs for name in (pair.first, pair.second)))
+    lines, figures = [], []
+    known = [pair.spearman for pair in pairs if pair.spearman is not None]
+    if known:
+        lines.append(
+            f"Spearman's coefficient of {len(known):,} pairs of runs: from {min(known):.2f} to {max(known):.2f}, "
+            f"{sum(known) / len(known):.2f} on average, over the components that both have."
+        )
+    if len(names) <= LARGEST_MATRIX:
+        for method in ("Spearman", "Kendall"):
+            rows = [
+                {"first": first, "second": second, "value": value, "shared": pair.shared}
+                for pair in pairs
+                if (value := getattr(pair, method.lower())) is not None
+                for first, second in ((pair.first, pair.second), (pair.second, pair.first))
+            ]
+            if rows:
+                described = f"Matrix of {method}'s rank correlation of {title} between {len(names)} runs."
+                table = tables.agreements_table(pairs)
+                figures.append(Figure(f"{method}, {title}", heat_charts.matrix(rows, names, method), described, table))
+    return Section(f"agreement-{column}", f"Do the runs agree? Rank correlation of {title}", lines, figures)
+
+
+def _shared_section(runs: Sequence[Run], shared: Sequence[Shared]) -> Section:
+    labels = [run.label for run in runs if run.column("drop")]
+    named_runs = labels if len(labels) <= SIDE_BY_SIDE else []
+    line = (
+        f"BLEU lost without each component in each run; a component is cheap in a run where it costs less than "
+        f"{UNIMPORTANT:g} BLEU. These are the values themselves, without their intervals."
+    )
+    return Section(
+        "shared", "Which are unimportant in all", [line], tables=[("", tables.shared_table(shared, named_runs))]
+    )

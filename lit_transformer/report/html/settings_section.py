@@ -1,0 +1,40 @@
+"""What a run was made with, and how to make it again."""
+
+from __future__ import annotations
+
+from lit_transformer.report.html.section import Section
+from lit_transformer.report.runs import Run
+
+
+def settings_section(run: Run) -> Section:
+    """Return what the numbers of a run rest on, with the commands that make them again."""
+    scores = run.scores
+    facts = [("run", str(run.folder))]
+    if scores:
+        decoding = ", ".join(f"{name} {value}" for name, value in scores.get("decoding", {}).items())
+        versions = ", ".join(f"{name} {value}" for name, value in scores.get("versions", {}).items())
+        facts += [
+            ("checkpoint", str(scores.get("checkpoint", ""))),
+            ("scoring set", run.scoring_set),
+            ("digest of the scoring set", str(scores.get("scoring_set", {}).get("digest", ""))),
+            ("signature", str(scores.get("signature", ""))),
+            ("decoding", decoding),
+            ("digest of the weights", str(scores.get("weights", ""))),
+            ("digest of the tokenizer", str(scores.get("tokenizer", ""))),
+            ("digest of the initial weights", str(scores.get("criticality", {}).get("initial_weights", ""))),
+            ("versions", versions),
+        ]
+    model, trainer = run.config.get("model") or {}, run.config.get("trainer") or {}
+    names = ("encoder_layers", "decoder_layers", "d_model", "feed_forward", "heads", "norm", "dropout")
+    facts.append(("model", ", ".join(f"{name} {model[name]}" for name in names if model.get(name) is not None)))
+    learning = ("learning_rate", "warmup_steps", "label_smoothing")
+    trained = [f"{name} {model[name]}" for name in learning if model.get(name) is not None]
+    trained += [f"{name} {trainer[name]}" for name in ("precision", "max_epochs") if trainer.get(name) is not None]
+    facts.append(("training", ", ".join(trained)))
+    if run.config.get("start_from"):
+        facts.append(("started from", str(run.config["start_from"])))
+    commands = [f"lit-transformer fit --config {run.folder / 'config.yaml'}"]
+    if run.analysis is not None:
+        commands.append(f"lit-transformer analyze --config analysis.yaml --ckpt_path {run.folder}")
+    commands.append(f"lit-transformer report {run.folder}")
+    return Section("settings", "Settings", facts=[fact for fact in facts if fact[1]], commands=commands)

@@ -1,0 +1,141 @@
+"""The first lines of a report: what the numbers say, in sentences that hold for any run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from lit_transformer.components import kind_of
+from lit_transformer.report.agreement import UNIMPORTANT, Agreement, Shared
+from lit_transformer.report.runs import Run
+from lit_transformer.report.studies import Study
+
+NAMES = {
+    "e:sa": "encoder self-attention",
+    "e:ff": "encoder feed-forward",
+    "d:sa": "decoder self-attention",
+    "d:ea": "decoder attention to the encoder",
+    "d:ff": "decoder feed-forward",
+}
+"""What a kind of component is, in words."""
+
+
+def named(component: str) -> str:
+    """Return a component in words, such as ``d:ea:3 (decoder attention to the encoder, layer 3)``."""
+    kind, _, layer = component.rpartition(":")
+    return f"{component} ({NAMES[kind]}, layer {layer})"
+
+
+def run_summary(run: Run) -> list[str]:
+    """Return what matters in a run, in at most two sentences made from its numbers.
+
+    Args:
+        run: The run.
+    """
+    drops = run.column("drop")
+    if not drops:
+        return [f"{run.label} has no scores yet."]
+    return [_contribution_sentence(run, drops), *_removal_sentence(run)]
+
+
+def _contribution_sentence(run: Run, drops: dict[str, float]) -> str:
+    labels = [row.get("label") for row in run.components if "drop" in row]
+    most, least = max(drops, key=drops.__getitem__), min(drops, key=drops.__getitem__)
+    epsilon = run.scores.get("contribution", {}).get("epsilon", UNIMPORTANT)
+    sure, undecided = labels.count("important"), labels.count("undecided")
+    spared = labels.count("negligible") + labels.count("harmful")
+    return (
+        f"Without {named(most)} the model loses {drops[most]:.2f} of {run.baseline['bleu']:.2f} BLEU, "
+        f"without {named(least)} {_loss(drops[least])}: of {len(drops)} components {_count(sure)} surely worth more "
+        f"than {epsilon:g} BLEU and {_count(spared)} surely worth less, while {undecided} {_be(undecided)} undecided "
+        f"on {run.baseline['sentences']:,} sentences."
+    )
+
+
+def _removal_sentence(run: Run) -> list[str]:
+    rows = [row for row in run.group_ablation if row["order"] == "greedy"]
+    cheap = [row for row in rows if row["step"] and row["validation_drop"] < UNIMPORTANT]
+    if cheap:
+        last = cheap[-1]
+        held_out = f", {last['test_drop']:+.2f} on test" if last.get("test_drop") is not None else ""
+        return [
+            f"{_number(last['step'], 'component')} ({last['parameters_removed']:,} parameters) can go together, "
+            f"without retraining, for less than {UNIMPORTANT:g} BLEU on the sentences that they were chosen on "
+            f"(loss {last['validation_drop']:+.2f} there{held_out})."
+        ]
+    correlation = run.scores.get("correlations", {}).get("contribution_and_criticality")
+    if correlation is not None:
+        return [f"Contribution and criticality order the components alike by {correlation:.2f} (Spearman)."]
+    return []
+
+
+def runs_summary(runs: Sequence[Run], pairs: Sequence[Agreement], shared: Sequence[Shared]) -> list[str]:
+    """Return what several runs have in common, in at most two sentences.
+
+    Args:
+        runs: The runs.
+        pairs: How alike their drops are.
+        shared: What each component costs in each of them.
+    """
+    scored = sum(bool(run.column("drop")) for run in runs)
+    known = [pair.spearman for pair in pairs if pair.spearman is not None]
+    lines = []
+    if known:
+        spread = f"{known[0]:.2f}" if len(known) == 1 else f"{min(known):.2f} to {max(known):.2f}"
+        lines.append(
+            f"The components of {scored} runs stand in orders that are alike by {spread} (Spearman's rank correlation "
+            f"of the BLEU lost, {_number(len(known), 'pair')} of runs)."
+        )
+    names = [row.component for row in shared if row.unimportant_in_all]
+    if scored > 1 and names:
+        kinds = {kind_of(name) for name in names}
+        of = f", all of them {NAMES[next(iter(kinds))]}" if len(kinds) == 1 and len(names) > 1 else ""
+        lines.append(f"Less than {UNIMPORTANT:g} BLEU is lost in every run without {_listed(names)}{of}.")
+    elif scored > 1:
+        lines.append(f"No component costs less than {UNIMPORTANT:g} BLEU in every run.")
+    return lines or [f"{len(runs)} runs, of which {scored} {_have(scored)} scores."]
+
+
+def study_summary(study: Study) -> str:
+    """Return what a study decides, in a sentence.
+
+    Args:
+        study: The study.
+    """
+    rows: Sequence[Any] = study.comparisons
+    if not rows:
+        return f"{study.label} has no arm that could be compared with its control."
+    decided = [f"{row['arm']} is {row['verdict']} than {row['control']}" for row in rows if row["verdict"] in VERDICTS]
+    seeds = max(int(row["seeds"]) for row in rows)
+    said = "; ".join(decided) or "no difference is decidable"
+    return f"{study.label}, {_number(seeds, 'seed')}: {said}."
+
+
+VERDICTS = ("better", "worse")
+"""What a study says of an arm whose interval excludes 0."""
+
+
+def _loss(drop: float) -> str:
+    return f"{drop:.2f}" if drop >= 0 else f"it gains {-drop:.2f}"
+
+
+def _be(number: int) -> str:
+    return "is" if number == 1 else "are"
+
+
+def _have(number: int) -> str:
+    return "has" if number == 1 else "have"
+
+
+def _count(number: int) -> str:
+    return f"{number} {_be(number)}"
+
+
+def _number(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _listed(names: Sequence[str]) -> str:
+    if len(names) > 8:
+        return f"any of {len(names)} components, such as {', '.join(names[:4])}"
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"

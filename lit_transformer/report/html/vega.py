@@ -1,0 +1,71 @@
+"""What all charts of a page have in common: Vega-Lite specifications made by Altair, in the colours of the page.
+
+Colours are CSS variables (``var(--...)``), so that light, dark and printed pages need no second drawing. The five kinds
+of component are told apart by shape too, and the steps of a heat map by lightness (Okabe & Ito 2008).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from lit_transformer.components import KINDS
+
+Spec = dict[str, Any]
+Rows = Sequence[Mapping[str, Any]]
+
+STEPS = 10
+"""Shades of a heat map from 0 to 1."""
+_SHAPES = ("circle", "square", "triangle-up", "diamond", "cross")
+
+
+def chart_of(rows: Rows, description: str) -> Any:
+    """Return a chart of rows, with what it looks like for those who don't see it."""
+    import altair as alt
+
+    return alt.Chart(alt.Data(values=[dict(row) for row in rows]), description=description)
+
+
+def specification(chart: Any) -> Spec:
+    """Return a chart as Vega-Lite, in the colours of the page."""
+    spec: Spec = chart.to_dict()
+    spec["config"] = {
+        "background": "transparent",
+        # Of these a browser can tell the width of a text before it is drawn.
+        "font": "system-ui, -apple-system, 'Segoe UI', Roboto, Arial, sans-serif",
+        "view": {"stroke": None},
+        "axis": {
+            "labelColor": "var(--ink)",
+            "titleColor": "var(--ink)",
+            "gridColor": "var(--line)",
+            "domainColor": "var(--line)",
+            "tickColor": "var(--line)",
+            "labelFontSize": 12,
+            "titleFontSize": 12,
+            "titleFontWeight": "normal",
+        },
+        "legend": {"labelColor": "var(--ink)", "titleColor": "var(--ink)", "orient": "top", "labelFontSize": 12},
+    }
+    spec.pop("usermeta", None)
+    return spec
+
+
+def kind_colour() -> Any:
+    """Return the colour of a kind of component."""
+    import altair as alt
+
+    colours = [f"var(--kind-{place})" for place in range(len(KINDS))]
+    return alt.Color("kind:N", scale=alt.Scale(domain=list(KINDS), range=colours), legend=alt.Legend(title=None))
+
+
+def kind_shape() -> Any:
+    """Return the shape of a kind of component."""
+    import altair as alt
+
+    return alt.Shape("kind:N", scale=alt.Scale(domain=list(KINDS), range=list(_SHAPES)), legend=alt.Legend(title=None))
+
+
+def thresholds() -> list[float]:
+    """Return where one shade of a heat map ends and the next begins."""
+    # A little below each tenth, so that a score such as 0.3 has the shade of its own tenth.
+    return [step / STEPS - 1e-9 for step in range(1, STEPS)]
