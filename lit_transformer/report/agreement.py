@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from statistics import fmean
 from typing import Literal
 
@@ -23,16 +24,29 @@ class Agreement:
     Args:
         first: One run.
         second: The other.
-        spearman: Spearman's coefficient; None where it is not defined.
-        kendall: Kendall's coefficient (tau-b); None where it is not defined.
-        shared: How many components both have.
+        one: Scores of the one by component id, of the components that both have.
+        other: Those of the other.
     """
 
     first: str
     second: str
-    spearman: float | None
-    kendall: float | None
-    shared: int
+    one: Mapping[str, float]
+    other: Mapping[str, float]
+
+    @property
+    def shared(self) -> int:
+        """How many components both have."""
+        return len(self.one)
+
+    @cached_property
+    def spearman(self) -> float | None:
+        """Spearman's coefficient; None where it is not defined."""
+        return rank_correlation(self.one, self.other)
+
+    @cached_property
+    def kendall(self) -> float | None:
+        """Kendall's coefficient (tau-b); None where it is not defined."""
+        return kendall(self.one, self.other)
 
 
 @dataclass(frozen=True)
@@ -90,7 +104,7 @@ def agreement(first: str, one: Mapping[str, float], second: str, other: Mapping[
         other: Score by component id.
     """
     shared = sorted(one.keys() & other.keys(), key=canonical_key)
-    return Agreement(first, second, rank_correlation(one, other), kendall(one, other), len(shared))
+    return Agreement(first, second, {name: one[name] for name in shared}, {name: other[name] for name in shared})
 
 
 def kendall(one: Mapping[str, float], other: Mapping[str, float]) -> float | None:

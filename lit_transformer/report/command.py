@@ -123,5 +123,8 @@ def _page(runs: Sequence[Run], studies: Sequence[Study]) -> str:
         sections[-1:-1] = shown
         return page(f"Which components of {runs[0].label} matter", run_summary(runs[0]), runs[0].problems, sections)
     problems = [f"{run.label}: {problem}" for run in runs for problem in run.problems]
-    summary = runs_summary(runs, agreements(runs, "drop"), shared_components(runs))
-    return page(f"Which components matter in {len(runs)} runs", summary, problems, [*comparison_sections(runs), *shown])
+    pairs = {column: agreements(runs, column) for column in ("drop", "criticality")}
+    summary = runs_summary(runs, pairs["drop"], shared_components(runs))
+    return page(
+        f"Which components matter in {len(runs)} runs", summary, problems, [*comparison_sections(runs, pairs), *shown]
+    )

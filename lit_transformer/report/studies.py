@@ -47,7 +47,7 @@ def read_study(path: Path) -> Study:
 
 
 def _typed(path: Path) -> list[dict[str, Any]]:
-    return [{name: _number(value) for name, value in row.items()} for row in read_table(path)]
+    return [{name: _number(value) for name, value in row.items() if name} for row in read_table(path)]
 
 
 def _number(text: str | None) -> str | int | float | None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,17 @@ def test_the_same_rows_give_the_same_bytes(tmp_path: Path) -> None:
     for name in ("a.png", "b.png"):
         group_ablation_curve(order("greedy", 30, 29.5, 27), tmp_path / name)
     assert (tmp_path / "a.png").read_bytes() == (tmp_path / "b.png").read_bytes()
+
+
+@pytest.mark.parametrize(("bleu", "from_zero"), [((30.0, 29.5, 29.0), False), ((30.0, 20.0, 5.0), True)])
+def test_small_losses_can_be_seen(bleu: tuple[float, ...], from_zero: bool, tmp_path: Path) -> None:
+    path = tmp_path / "curve.svg"
+    group_ablation_curve(order("greedy", *bleu, test=False), path)
+    # The labels of the axes: the number of removed components is 0 to 2, with the component below it.
+    labels = re.findall(r">(\d+(?:\.\d+)?)</text>", path.read_text())
+    scale = [float(label) for label in labels if label not in ("0", "1", "2")]
+    assert (labels.count("0") == 2) is from_zero
+    assert from_zero or min(scale) > 28
 
 
 def test_nothing_to_draw(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from lit_transformer.study.results import Row, comparisons
 from lit_transformer.study.runner import Made, Outcome
 from lit_transformer.study.stages import Stage
 from lit_transformer.study.statistics import SentenceInterval
-from lit_transformer.study.tables import csv_text, markdown, terminal
+from lit_transformer.study.tables import comparisons_text, csv_text, markdown, terminal
 from tests.study.making import settings_of
 
 SIGNATURE = "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0"
@@ -68,6 +68,19 @@ def test_the_unit_of_a_claim_is_the_seed() -> None:
     assert random.differences == (-1.0,)
     assert random.verdict == "not decidable"
     assert [each.arm for each in compared["scratch"]] == ["pruned_random_weights"]
+
+
+def test_the_claims_as_csv() -> None:
+    [pruned, random] = [
+        line for line in csv.DictReader(io.StringIO(comparisons_text(comparisons(ROWS)))) if line["family"] == "trained"
+    ]
+    # 41 - 40 and 39.01 - 38: the interval of t with one degree of freedom is narrow only because both agree so well.
+    assert (pruned["arm"], pruned["control"], pruned["seeds"]) == ("pruned", "continued", "2")
+    assert float(pruned["mean_difference"]) == pytest.approx(1.005)
+    assert pruned["verdict"] == "better"
+    assert float(pruned["lower"]) > 0
+    # One seed has no interval.
+    assert (random["seeds"], random["lower"], random["verdict"]) == ("1", "", "not decidable")
 
 
 def test_the_csv_has_a_line_for_each_run() -> None:

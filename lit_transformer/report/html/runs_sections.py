@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from lit_transformer.components import layer_of
-from lit_transformer.report.agreement import UNIMPORTANT, Agreement, Shared, agreements, shared_components
+from lit_transformer.report.agreement import UNIMPORTANT, Agreement, Shared, shared_components
 from lit_transformer.report.html import heat_charts, tables
 from lit_transformer.report.html.heat_figures import heat_map_figure
 from lit_transformer.report.html.section import Figure, Section
@@ -18,8 +18,13 @@ LARGEST_MATRIX = 40
 """Runs up to which each pair has a cell of its own."""
 
 
-def comparison_sections(runs: Sequence[Run]) -> Iterator[Section]:
-    """Yield the sections of a report of several runs, side by side."""
+def comparison_sections(runs: Sequence[Run], pairs: Mapping[str, Sequence[Agreement]]) -> Iterator[Section]:
+    """Yield the sections of a report of several runs, side by side.
+
+    Args:
+        runs: The runs.
+        pairs: How alike two runs are, by column of the scores.
+    """
     yield Section("runs", "Runs", tables=[("", tables.runs_table(runs))])
     for score in SCORES:
         scored = [run for run in runs if run.column(score)]
@@ -34,8 +39,8 @@ def comparison_sections(runs: Sequence[Run]) -> Iterator[Section]:
         figures = [heat_map_figure(run, score, layers, title=run.label) for run in scored]
         yield Section(f"{score}-maps", f"{score.capitalize()}, side by side", figures=figures)
     for column, title in (("drop", "BLEU lost"), ("criticality", "criticality")):
-        if pairs := agreements(runs, column):
-            yield _agreement_section(column, title, pairs)
+        if pairs.get(column):
+            yield _agreement_section(column, title, pairs[column])
     if sum(bool(run.column("drop")) for run in runs) > 1:
         yield _shared_section(runs, shared_components(runs))
 

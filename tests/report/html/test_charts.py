@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+import pytest
+
+from lit_transformer.report.html import curve_charts, heat_charts, mark_charts
+from lit_transformer.report.runs import read_run, read_runs
+from tests.report.making import make_run, steps_of
+
+
+def specs(folder: Path) -> dict[str, dict[str, Any]]:
+    runs = read_runs([make_run(folder / f"run/{n}", seed=n) for n in range(2)])
+    pair = [{"first": "a", "second": "b", "value": 0.5, "shared": 3}]
+    steps = [*steps_of("greedy", ["e:sa:1"], 1.0), *steps_of("random-1", ["e:sa:1"], 2.0)]
+    differences = [{"arm": "pruned", "seed": 1, "difference": -0.5}, {"arm": "pruned", "lower": -1.0, "upper": 0.5}]
+    return {
+        "heat map": heat_charts.heat_map(runs[0].column("contribution"), 4),
+        "matrix": heat_charts.matrix(pair, ["a", "b"], "Spearman"),
+        "all runs": heat_charts.all_runs(runs, "criticality"),
+        "losses": heat_charts.losses({"past": {"e:sa:1": 0.5, "d:ff:1": -0.1}}),
+        "drops": mark_charts.drops(runs[0], 0.5),
+        "scatter": mark_charts.scatter(runs[0]),
+        "differences": mark_charts.differences(differences, "continued"),
+        "group ablation": curve_charts.group_ablation(steps),
+        "curves": curve_charts.curves({"train/loss": [(1, 2.0), (2, 1.0)]}, "loss"),
+    }
+
+
+def test_every_chart_is_vega_lite_with_a_description_and_the_colours_of_the_page(tmp_path: Path) -> None:
+    for name, spec in specs(tmp_path).items():
+        alt.Chart.from_dict(spec, validate=True)
+        assert "description" in str(spec), name
+        assert "var(--" in str(spec), name
+
+
+def test_a_cell_for_each_place_of_a_heat_map() -> None:
+    rows = heat_charts.heat_map_rows({"e:sa:1": 0.25, "d:ff:2": 1.0})
+    assert len(rows) == 2 * 5
+    assert {row["component"]: row["text"] for row in rows if row["score"] is not None} == {
+        "e:sa:1": "0.25",
+        "d:ff:2": "1.00",
+    }
+    assert len(heat_charts.heat_map_rows({"e:sa:1": 0.25}, layers=6)) == 30
+
+
+@pytest.mark.parametrize(("score", "step"), [(0.0, 0), (0.099, 0), (0.1, 1), (0.3, 3), (0.95, 9), (1.0, 9)])
+def test_shades(score: float, step: int) -> None:
+    [scale] = [
+        layer["encoding"]["color"]["condition"]["scale"]
+        for layer in heat_charts.heat_map({"e:sa:1": score})["layer"]
+        if layer["mark"]["type"] == "rect"
+    ]
+    below = sum(score >= threshold for threshold in scale["domain"])
+    assert scale["range"][below] == f"var(--heat-{step})"
+
+
+def test_random_orders_become_a_mean_with_its_range() -> None:
+    rows = [
+        *steps_of("greedy", ["e:sa:1", "e:sa:2"], 0.5),
+        *steps_of("random-1", ["e:sa:1", "e:sa:2"], 1.0),
+        *steps_of("random-2", ["e:ff:1"], 3.0),
+    ]
+    points = [point for point in curve_charts.group_ablation_rows(rows) if point["split"] == "validation"]
+    greedy = [point for point in points if point["order"] == "greedy"]
+    assert [point["bleu"] for point in greedy] == [30.0, 29.5, 29.0]
+    assert [point["removed"] for point in greedy] == ["nothing", "e:sa:1", "e:sa:2"]
+    # As far as all of them go.
+    random = [point for point in points if point["order"] == "random, mean of 2"]
+    assert [(point["bleu"], point["lowest"], point["highest"]) for point in random] == [(30, 30, 30), (28, 27, 29)]
+    assert [point["last"] for point in random] == [False, True]
+
+
+def test_a_component_without_an_interval_has_a_mark(tmp_path: Path) -> None:
+    run = read_run(make_run(tmp_path / "run", drops={"e:sa:1": 1.5}))
+    del run.components[0]["drop_lower"], run.components[0]["drop_upper"]
+    data = str(mark_charts.drops(run, 0.5))
+    assert "'lower': 1.5, 'upper': 1.5" in data

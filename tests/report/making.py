@@ -1,0 +1,162 @@
+"""Runs and studies as files, which nobody trained."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from lit_transformer.components import component_ids, kind_of, layer_of
+from lit_transformer.importance.scores import contribution_scores
+
+SIGNATURE = "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0"
+BASELINE = 30.0
+
+
+def component_rows(drops: Mapping[str, float], criticality: bool = True) -> list[dict[str, Any]]:
+    """Return the rows of ``scores.json``: the first component is surely important, the others are undecided."""
+    results = contribution_scores(BASELINE, {name: BASELINE - drop for name, drop in drops.items()})
+    rows = []
+    for name, drop in drops.items():
+        row = {
+            "component": name,
+            "kind": kind_of(name),
+            "layer": layer_of(name),
+            "parameters": 100 * layer_of(name),
+            "baseline_bleu": BASELINE,
+            "ablated_bleu": BASELINE - drop,
+            "drop": drop,
+            "drop_lower": drop - 0.6,
+            "drop_upper": drop + 0.6,
+            "label": "important" if drop - 0.6 > 0.5 else "undecided",
+            "contribution": results[name].contribution,
+            "rank": results[name].rank,
+            "non_terminated": 0.0,
+        }
+        if criticality:
+            row |= {"criticality": round(results[name].contribution, 1), "relative_distance": 0.5, "cosine": 0.9}
+        rows.append(row)
+    return rows
+
+
+def drops_of(layers: tuple[int, int], seed: int, pruned: Sequence[str] = ()) -> dict[str, float]:
+    """Return BLEU lost without each component, different for each seed."""
+    generator = random.Random(seed)
+    return {name: generator.uniform(-0.3, 6.0) for name in component_ids(*layers, pruned)}
+
+
+def steps_of(order: str, components: Sequence[str], loss: float) -> list[dict[str, Any]]:
+    """Return the rows of a group ablation that loses as much at each step."""
+    return [
+        {
+            "order": order,
+            "step": step,
+            "component": name,
+            "parameters_removed": 100 * step,
+            "validation_bleu": BASELINE - loss * step,
+            "validation_drop": loss * step,
+            "test_bleu": 31.0 - 2 * loss * step,
+            "test_drop": 2 * loss * step,
+        }
+        for step, name in enumerate(["", *components])
+    ]
+
+
+def make_run(
+    folder: Path,
+    layers: tuple[int, int] = (2, 2),
+    seed: int = 1,
+    drops: Mapping[str, float] | None = None,
+    sentence: str = "A house.",
+    analysis: str = "average",
+    **changed: Any,
+) -> Path:
+    """Write the files of a run that was trained and analysed, and return its folder.
+
+    Args:
+        folder: The folder of the run.
+        layers: Encoder and decoder layers.
+        seed: Seed of the scores.
+        drops: BLEU lost without each component, in place of drawn ones.
+        sentence: Source, reference and hypothesis of the examples.
+        analysis: Name of the analysis.
+        changed: Keys of ``scores.json`` with other values; None leaves one out.
+    """
+    drops = drops_of(layers, seed) if drops is None else drops
+    scores: dict[str, Any] = {
+        "format": 2,
+        "baseline": {"bleu": BASELINE, "sentences": 500},
+        "reliable": True,
+        "checkpoint": "average.ckpt",
+        "scoring_set": {"name": "validation", "split": "validation", "sentences": 500, "digest": "d" * 64},
+        "signature": SIGNATURE,
+        "decoding": {"beam": 4, "length_penalty": 0.6},
+        "weights": f"{seed:064x}",
+        "tokenizer": "t" * 64,
+        "data": {"source_language": "en", "target_language": "de", "dataset": "mine"},
+        "contribution": {"cap": 0.1, "epsilon": 0.5},
+        "criticality": {"epsilon": 0.5, "initial_weights": "i" * 64},
+        "group_ablation": {"chosen_on": "validation", "rows": steps_of("greedy", list(drops)[:3], 0.2)},
+        "components": component_rows(drops),
+        **changed,
+    }
+    place = folder / "analysis" / analysis
+    write_json(place / "scores.json", {name: value for name, value in scores.items() if value is not None})
+    most = max(drops, key=drops.__getitem__)
+    example = {
+        "source": sentence,
+        "reference": sentence,
+        "baseline": sentence,
+        "ablated": f"Not {sentence}",
+        "fall": 9.5,
+    }
+    write_json(
+        place / "examples.json",
+        {
+            "format": 1,
+            "of": 500,
+            "weights": scores["weights"],
+            "most": {"component": most, "drop": drops[most], "changed": 40, "sentences": [example]},
+            "least": {"component": min(drops, key=drops.__getitem__), "drop": -0.1, "changed": 0, "sentences": []},
+        },
+    )
+    (folder / "checkpoints").mkdir()
+    config = {"name": "made", "model": {"encoder_layers": layers[0], "heads": 4}, "trainer": {"max_epochs": 3}}
+    (folder / "config.yaml").write_text(yaml.safe_dump(config))
+    lines = [
+        "step,epoch,metric,value,time",
+        "9,0,train/loss,5.5,1.0",
+        "19,1,train/loss,4.5,2.0",
+        "19,1,val/bleu,20.5,2.0",
+    ]
+    (folder / "metrics.csv").write_text("\n".join(lines) + "\n")
+    return folder
+
+
+def make_study(folder: Path, seeds: int = 2) -> Path:
+    """Write the tables of a study with two arms beside its control, and return its folder."""
+    folder.mkdir(parents=True)
+    lines = ["family,arm,seed,draw,status,components,parameters,validation_bleu,test_bleu,difference"]
+    for seed in range(1, seeds + 1):
+        lines += [
+            f"trained,continued,{seed},,done,,1000,30.0,31.0,",
+            f"trained,pruned,{seed},,done,e:ff:1,900,29.9,30.{seed},-0.{10 - seed}",
+            f"trained,rewound,{seed},,failed: no space left,e:ff:1,,,,",
+        ]
+    (folder / "study.csv").write_text("\n".join(lines) + "\n")
+    bounds = "," if seeds == 1 else "-1.1,-0.3"
+    verdict = "not decidable" if seeds == 1 else "worse"
+    claim = f"trained,pruned,continued,{seeds},-0.75,{bounds},,0.03,{verdict}"
+    head = "family,arm,control,seeds,mean_difference,lower,upper,p,corrected_p,verdict"
+    (folder / "comparisons.csv").write_text(f"{head}\n{claim}\n")
+    return folder
+
+
+def write_json(path: Path, content: Any) -> None:
+    """Write plain types as JSON."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")
