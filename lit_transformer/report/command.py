@@ -83,6 +83,11 @@ def main(args: Sequence[str]) -> None:
             print(f"{run.label}: {problem}")
     for path in (*made.pictures, made.page):
         print(path)
+    if given.wandb is not None:
+        # Its package takes seconds to load.
+        from lit_transformer.report.wandb_report import publish
+
+        print(publish([Path(folder) for folder in given.folders], given.wandb))
 
 
 def make_report(folders: Sequence[Path], output: Path | None = None) -> Report:
