@@ -61,6 +61,8 @@ def drop_replaced_callbacks(options: Namespace, before: list[dict[str, Any]]) ->
         before: The callbacks of the checkpoint, by class path.
     """
     callbacks = options["callbacks"] or []
+    # A name alone, typed in place of those that the run had.
+    callbacks = callbacks if isinstance(callbacks, list) else [callbacks]
     names = [callback["class_path"] for callback in callbacks]
     if names[: len(before)] == [callback["class_path"] for callback in before]:
         added = names[len(before) :]

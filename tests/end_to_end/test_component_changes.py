@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import functools
+import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +17,7 @@ from tests.end_to_end.running import (
     COMPONENTS,
     QUIET,
     config_of,
+    files_of,
     lines_of,
     load,
     metric,
@@ -53,6 +57,21 @@ def analysed(trained_once: Path, tmp_path_factory: pytest.TempPathFactory) -> Pa
     shutil.copytree(trained_once, folder)
     succeed(of("analyze", folder), root)
     return folder
+
+
+@pytest.fixture(scope="module")
+def changed(analysed: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[Any], Path]:
+    """A function that returns the folder of a run with a change in it, after its first step."""
+
+    @functools.cache
+    def made(name: str, arguments: str) -> Path:
+        root = tmp_path_factory.mktemp("changed")
+        typed = [callbacks((name, json.loads(arguments))), *options("trainer", {**STEPS, "max_steps": 1})]
+        succeed(["fit", "--start_from", str(analysed), *typed, "--checkpoint.average=0"], root)
+        [folder] = (root / "runs").glob("*/version_0")
+        return folder
+
+    return lambda given: made(given[0], json.dumps(given[1]))
 
 
 def least(analysed: Path, count: int) -> list[str]:
@@ -167,6 +186,69 @@ def test_bad_input_ends_with_one_line(
     assert "Traceback" not in finished.errors
     assert message in finished.errors.splitlines()[-1]
     assert not (tmp_path / "runs").exists() or not list((tmp_path / "runs").glob("*/*"))
+
+
+PRUNING = ("ComponentPruning", {"components": ["d:sa:1"]})
+REWINDING = ("ComponentRewinding", {"components": ["d:ff"], "only_rewound": True})
+THESEUS = ("Theseus", {"components": ["d:ff"], "successor": "narrow", "size": 8})
+LAYER_THESEUS = ("LayerTheseus", {"until": 3})
+
+
+def callbacks(*given: tuple[str, dict[str, Any]]) -> str:
+    """Return callbacks and their arguments as they are typed."""
+    specified = [{"class_path": f"callbacks.{name}", "init_args": arguments} for name, arguments in given]
+    return f"--trainer.callbacks={json.dumps(specified)}"
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [
+        (PRUNING, ("ComponentPruning", {"components": ["d:ff:1"]})),
+        (("ComponentRewinding", {"components": ["d:sa:1"]}), PRUNING),
+        (THESEUS, PRUNING),
+        (PRUNING, LAYER_THESEUS),
+    ],
+    ids=lambda pair: "-".join(name for name, _ in pair),
+)
+def test_two_changes_in_a_run(analysed: Path, tmp_path: Path, pair: tuple[tuple[str, dict[str, Any]], ...]) -> None:
+    typed = [callbacks(*pair), *options("trainer", STEPS)]
+    finished = run(["fit", "--start_from", str(analysed), *typed], tmp_path)
+    assert finished.status == 2
+    line = finished.errors.splitlines()[-1]
+    assert line.startswith("lit-transformer: error: --trainer.callbacks has ")
+    assert all(name in line for name, _ in pair)
+    # Neither was begun with, and no text was read.
+    assert "Training pairs" not in finished.errors
+
+
+@pytest.mark.parametrize(
+    ("given", "typed"),
+    [
+        pytest.param(PRUNING, "callbacks.ContributionScore", id="pruning"),
+        pytest.param(REWINDING, "null", id="rewinding"),
+        pytest.param(THESEUS, "[]", id="theseus"),
+        pytest.param(LAYER_THESEUS, "null", id="layer_theseus"),
+    ],
+)
+def test_resumed_without_what_changed_the_run(
+    changed: Callable[[Any], Path], given: tuple[str, dict[str, Any]], typed: str
+) -> None:
+    folder = changed(given)
+    before = files_of(folder)
+    finished = run(["fit", "--ckpt_path", str(folder), f"--trainer.callbacks={typed}"], folder.parent)
+    assert finished.status == 2
+    line = finished.errors.splitlines()[-1]
+    assert f"is of a run of {given[0]}" in line
+    assert "leave --trainer.callbacks out" in line
+    assert files_of(folder) == before
+
+
+def test_resumed_with_another_callback_as_the_line_advises(changed: Callable[[Any], Path]) -> None:
+    folder = changed(REWINDING)
+    more = ["--trainer.callbacks+=callbacks.ContributionScore", "--trainer.max_steps=2"]
+    succeed(["fit", "--ckpt_path", str(folder), *more], folder.parent)
+    assert load(folder / "checkpoints/last.ckpt")["global_step"] == 2
+    assert (folder / "analysis/best-loss/scores.csv").is_file()
 
 
 def test_another_structure_typed(analysed: Path, tmp_path: Path) -> None:

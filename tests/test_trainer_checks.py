@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import pytorch_lightning as pl
+
+from callbacks import ComponentPruning, ContributionScore, LastCheckpoint, Theseus
+from lit_transformer.errors import UserError
+from lit_transformer.trainer import Trainer
+from lit_transformer.trainer_checks import check_callbacks, check_changes, validation_interval_checked
+
+TWICE = [ComponentPruning(["d:sa:1"]), ComponentPruning(["e:ff:1"])]
+
+
+def trainer(**options: Any) -> Trainer:
+    quiet = {"accelerator": "cpu", "logger": False, "enable_checkpointing": False, "enable_progress_bar": False}
+    return Trainer(**quiet, **options)
+
+
+def test_a_callback_with_a_state_is_there_once() -> None:
+    with pytest.raises(UserError, match="--trainer.callbacks has ComponentPruning 2 times"):
+        check_callbacks(TWICE)
+    with pytest.raises(UserError, match="--trainer.callbacks has ComponentPruning 2 times"):
+        trainer(callbacks=TWICE)
+    check_callbacks([TWICE[0], Theseus(["d:ff"])])
+    check_callbacks([ContributionScore(), ContributionScore()])
+    # Two checkpoints with states of their own.
+    check_callbacks([LastCheckpoint(), LastCheckpoint(every_n_steps=3)])
+
+
+def test_a_run_that_was_changed_needs_what_changed_it() -> None:
+    changed = {"callbacks": {"ComponentPruning": {"chosen": ["d:sa:1"], "record": {"format": 1}}}}
+    check_changes(changed, [TWICE[0], ContributionScore()], "last.ckpt")
+    with pytest.raises(UserError, match="'last.ckpt' is of a run of ComponentPruning, which .* leave --trainer.callb"):
+        check_changes(changed, [ContributionScore()], "last.ckpt")
+    check_changes({"callbacks": {"LastCheckpoint{}": {"best_model_score": 1.0}, "Odd": None}}, [], "last.ckpt")
+    check_changes({}, [], "average.ckpt")
+
+
+def test_another_mistake_is_not_taken_for_the_interval() -> None:
+    with pytest.raises(ValueError, match="something else"), validation_interval_checked(trainer(val_check_interval=9)):
+        raise ValueError("something else")
+
+
+@pytest.mark.parametrize("interval", [0, 0.0])
+def test_validations_that_are_no_batches_apart(interval: float) -> None:
+    made = trainer(val_check_interval=interval)
+    with pytest.raises(UserError, match=f"--trainer.val_check_interval is {interval}; give"):
+        made.fit(pl.LightningModule())  # type: ignore[arg-type]
