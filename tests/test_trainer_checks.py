@@ -19,9 +19,9 @@ def trainer(**options: Any) -> Trainer:
 
 
 def test_a_callback_with_a_state_is_there_once() -> None:
-    with pytest.raises(UserError, match="--trainer.callbacks has ComponentPruning 2 times"):
+    with pytest.raises(UserError, match=r"--trainer.callbacks has ComponentPruning 2 times"):
         check_callbacks(TWICE)
-    with pytest.raises(UserError, match="--trainer.callbacks has ComponentPruning 2 times"):
+    with pytest.raises(UserError, match=r"--trainer.callbacks has ComponentPruning 2 times"):
         trainer(callbacks=TWICE)
     check_callbacks([TWICE[0], Theseus(["d:ff"])])
     check_callbacks([ContributionScore(), ContributionScore()])
@@ -32,7 +32,7 @@ def test_a_callback_with_a_state_is_there_once() -> None:
 def test_a_run_that_was_changed_needs_what_changed_it() -> None:
     changed = {"callbacks": {"ComponentPruning": {"chosen": ["d:sa:1"], "record": {"format": 1}}}}
     check_changes(changed, [TWICE[0], ContributionScore()], "last.ckpt")
-    with pytest.raises(UserError, match="'last.ckpt' is of a run of ComponentPruning, which .* leave --trainer.callb"):
+    with pytest.raises(UserError, match=r"'last.ckpt' is of a run of ComponentPruning, which .* leave --trainer.callb"):
         check_changes(changed, [ContributionScore()], "last.ckpt")
     check_changes({"callbacks": {"LastCheckpoint{}": {"best_model_score": 1.0}, "Odd": None}}, [], "last.ckpt")
     check_changes({}, [], "average.ckpt")
