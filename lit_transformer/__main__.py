@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import logging
 import os
-import re
 import sys
 import warnings
 from collections.abc import Sequence
@@ -13,6 +12,7 @@ from pathlib import Path
 
 from lit_transformer import __version__
 from lit_transformer.errors import FirstProcessGoneError, UserError
+from lit_transformer.parser_messages import parser_line
 
 DEBUG = "LIT_TRANSFORMER_DEBUG"
 # What Lightning says in every run, whatever happens in it.
@@ -124,10 +124,9 @@ def message_for_user(error: BaseException) -> str | None:
             if isinstance(cause, UserError):
                 return str(cause)
             cause = cause.__cause__ or cause.__context__
-    if isinstance(error, (ArgumentError, MisconfigurationException)):
-        text = re.sub(r'Parser key "([\w.]+)"', r"--\1", " ".join(str(error).split()))
-        return f"{text.rstrip('.')}. See --help." if isinstance(error, ArgumentError) else text
-    return None
+    if isinstance(error, ArgumentError):
+        return parser_line(str(error))
+    return " ".join(str(error).split()) if isinstance(error, MisconfigurationException) else None
 
 
 def with_config_paths(args: list[str]) -> list[str]:

@@ -23,7 +23,7 @@ from lit_transformer.importance.plan import Plan
 from lit_transformer.model import weights_digest
 from lit_transformer.module import LitTransformer
 from lit_transformer.progress import print_plans
-from lit_transformer.trainer_checks import check_callbacks, check_changes, validation_interval_checked
+from lit_transformer.trainer_checks import check_callbacks, check_changes, options_checked, validation_interval_checked
 from lit_transformer.translations import read_input, write_lines, write_translations
 
 log = logging.getLogger(__name__)
@@ -62,7 +62,8 @@ class Trainer(pl.Trainer):
         given = kwargs.get("callbacks") or []
         check_callbacks(given if isinstance(given, list) else [given])
         # Our own batch samplers know the processes; a sampler that pads would score sentences twice.
-        super().__init__(*args, use_distributed_sampler=False, **kwargs)
+        with options_checked(kwargs):
+            super().__init__(*args, use_distributed_sampler=False, **kwargs)
         if isinstance(self.accelerator, CPUAccelerator) and str(kwargs.get("precision")) in ("16", "16-mixed"):
             raise UserError("--trainer.precision 16-mixed needs a GPU; on the CPU give 32 or bf16-mixed.")
         self.strategy.checkpoint_io = AtomicCheckpointIO()

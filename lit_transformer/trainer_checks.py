@@ -35,6 +35,32 @@ def check_callbacks(callbacks: Sequence[pl.Callback]) -> None:
             )
 
 
+@contextmanager
+def options_checked(options: Mapping[str, Any]) -> Iterator[None]:
+    """Tell in a line that Lightning's Trainer, which is made within, refuses one of its options or should do so.
+
+    Args:
+        options: The options.
+
+    Raises:
+        UserError: One is refused.
+    """
+    if options.get("val_check_interval") == 0:
+        raise UserError(
+            f"--trainer.val_check_interval is {options['val_check_interval']!r}; give a number of batches from 1 up, "
+            "or a share of an epoch up to 1.0; --trainer.limit_val_batches 0 validates never."
+        )
+    if options.get("accumulate_grad_batches", 1) < 1:
+        raise UserError(
+            f"--trainer.accumulate_grad_batches is {options['accumulate_grad_batches']!r}; give a number of batches "
+            "from 1 up."
+        )
+    try:
+        yield
+    except ValueError as error:
+        raise UserError(f"--trainer: {error}") from error
+
+
 def check_changes(checkpoint: Mapping[str, Any], callbacks: Sequence[pl.Callback], path: str | Path) -> None:
     """Refuse to resume a run without the callback that changed its model: it would be trained as another one.
 
@@ -65,18 +91,12 @@ def validation_interval_checked(trainer: pl.Trainer) -> Iterator[None]:
         trainer: The Trainer, whose fit is called within.
 
     Raises:
-        UserError: They are, or they are no batches apart.
+        UserError: They are.
     """
-    interval = trainer.val_check_interval
-    if interval == 0:
-        raise UserError(
-            f"--trainer.val_check_interval is {interval!r}; give a number of batches from 1 up, or a share of an epoch "
-            "up to 1.0; --trainer.limit_val_batches 0 validates never."
-        )
     try:
         yield
     except ValueError as error:
-        batches = trainer.num_training_batches
+        interval, batches = trainer.val_check_interval, trainer.num_training_batches
         counted = isinstance(interval, int) and trainer.check_val_every_n_epoch is not None
         if not counted or interval <= batches or "val_check_interval" not in str(error):
             raise

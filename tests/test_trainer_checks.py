@@ -3,7 +3,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-import pytorch_lightning as pl
 
 from callbacks import ComponentPruning, ContributionScore, LastCheckpoint, Theseus
 from lit_transformer.errors import UserError
@@ -43,8 +42,16 @@ def test_another_mistake_is_not_taken_for_the_interval() -> None:
         raise ValueError("something else")
 
 
-@pytest.mark.parametrize("interval", [0, 0.0])
-def test_validations_that_are_no_batches_apart(interval: float) -> None:
-    made = trainer(val_check_interval=interval)
-    with pytest.raises(UserError, match=f"--trainer.val_check_interval is {interval}; give"):
-        made.fit(pl.LightningModule())  # type: ignore[arg-type]
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("val_check_interval", 0),
+        ("val_check_interval", 0.0),
+        ("accumulate_grad_batches", 0),
+        ("accumulate_grad_batches", -2),
+        ("strategy", "nothing"),
+    ],
+)
+def test_options_that_no_run_can_have(option: str, value: Any) -> None:
+    with pytest.raises(UserError, match=rf"--trainer.*{option}.*{value}"):
+        trainer(**{option: value})
