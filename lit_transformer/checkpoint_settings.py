@@ -100,6 +100,31 @@ def check_structure(given: Namespace, trained: dict[str, Any], path: Path) -> No
             )
 
 
+def check_tokenizer(given: Namespace, checkpoint: dict[str, Any], path: Path) -> None:
+    """Refuse options of the tokenizer that a checkpoint's own was not made with: it is the one that is used.
+
+    Args:
+        given: The options; with a file of a tokenizer, which is compared when it is read, the others are not used.
+        checkpoint: The checkpoint.
+        path: Where it is.
+
+    Raises:
+        UserError: An option that was typed differs from the checkpoint's.
+    """
+    before = checkpoint.get("datamodule_hyper_parameters", {}).get("tokenizer", {})
+    sizes = [checkpoint["hyper_parameters"].get(f"{side}_vocab_size") for side in ("source", "target")]
+    if given["model"] is not None:
+        return
+    for name, trained_with in before.items():
+        # A tokenizer that was given as a file may have another size than the option that came with it.
+        same = given[name] == trained_with or (name == "vocab_size" and given[name] in sizes)
+        if name != "model" and not same:
+            raise UserError(
+                f"--data.tokenizer.{name} is {given[name]!r}, but {str(path)!r} was trained with {trained_with!r} and "
+                "brings its tokenizer along: leave the option out, here and in --config."
+            )
+
+
 def _same_components(name: str, given: Namespace, trained: dict[str, Any]) -> bool:
     """Whether the selectors that were typed name what the checkpoint lacks."""
     if name != "pruned" or not given[name] or not trained.get(name):

@@ -14,7 +14,13 @@ from jsonargparse import Namespace
 from pytorch_lightning.cli import ArgsType, LightningArgumentParser, LightningCLI, SaveConfigCallback
 from typing_extensions import override
 
-from lit_transformer.checkpoint_settings import STRUCTURE, check_structure, checkpoint_defaults, drop_replaced_callbacks
+from lit_transformer.checkpoint_settings import (
+    STRUCTURE,
+    check_structure,
+    check_tokenizer,
+    checkpoint_defaults,
+    drop_replaced_callbacks,
+)
 from lit_transformer.checkpoints import find_checkpoint, read_checkpoint, run_folder_of
 from lit_transformer.data.datamodule import TranslationDataModule
 from lit_transformer.errors import UserError
@@ -190,6 +196,7 @@ class TransformerCLI(LightningCLI):
         self._subcommand_parsers[command].set_defaults(checkpoint_defaults(checkpoint, resumed=purpose == "resume"))
         super().parse_arguments(parser, args)
         check_structure(self.config[command]["model"], checkpoint["hyper_parameters"], path)
+        check_tokenizer(self.config[command]["data"]["tokenizer"], checkpoint, path)
         self.given = path
         self.parent = str(path.absolute())
         if purpose == "resume":
