@@ -27,6 +27,30 @@ STRUCTURE = (
 RESUMED = ("trainer", "checkpoint", "early_stopping", "samples")
 
 
+OPEN = "RUN"
+"""What stands for --start_from in a configuration that makes no sense without it."""
+
+
+def settle_start(options: Namespace, printing: bool = False) -> None:
+    """Refuse a start that a configuration leaves open, such as that of continued training; a resumed run needs none.
+
+    Args:
+        options: Options of a command; changed.
+        printing: They are only printed.
+
+    Raises:
+        UserError: Nobody gave --start_from.
+    """
+    if options.get("start_from") != OPEN or Path(OPEN).exists():
+        return
+    if not printing and not options.get("ckpt_path"):
+        raise UserError(
+            "a --config leaves --start_from open, because it is for a model that was trained before; give --start_from "
+            "with a run's folder or a checkpoint."
+        )
+    options["start_from"] = None
+
+
 def checkpoint_defaults(checkpoint: dict[str, Any], resumed: bool) -> dict[str, Any]:
     """Return the settings of a checkpoint as dotted keys of a configuration.
 

@@ -29,6 +29,7 @@ from tests.end_to_end.running import (
     run_process,
     same_tensors,
     succeed,
+    tiny_fit,
 )
 
 STEPS: dict[str, Any] = {
@@ -249,6 +250,37 @@ def test_resumed_with_another_callback_as_the_line_advises(changed: Callable[[An
     succeed(["fit", "--ckpt_path", str(folder), *more], folder.parent)
     assert load(folder / "checkpoints/last.ckpt")["global_step"] == 2
     assert (folder / "analysis/best-loss/scores.csv").is_file()
+
+
+@pytest.mark.parametrize(
+    ("config", "why"),
+    [
+        ("continue.yaml", "leaves --start_from open"),
+        ("prune.yaml", "init trained keeps the weights of a trained model"),
+        ("rewind.yaml", "it needs a trained model"),
+        ("theseus.yaml", "it replaces components of a trained model"),
+        ("theseus_layers.yaml", "it replaces layers of a trained model"),
+    ],
+)
+def test_what_goes_on_from_a_trained_model_is_not_trained_from_scratch(text: Path, config: str, why: str) -> None:
+    # Where there is no text, because none is read.
+    args = tiny_fit(text / "nowhere", "--config", config)
+    finished = run(args, text)
+    assert finished.status == 2
+    assert finished.errors.count("\n") == 1
+    assert why in finished.errors
+    assert "give --start_from" in finished.errors
+    assert not list((text / "runs").glob("*"))
+
+
+def test_continued_training_is_resumed_by_the_whole_command(analysed: Path, tmp_path: Path) -> None:
+    printed = succeed(["fit", "--config", "continue.yaml", "--print_config"], tmp_path).output.decode()
+    assert "start_from: RUN" in printed
+    succeed(change(analysed, "continue.yaml", max_steps=1), tmp_path)
+    folder = tmp_path / "runs/continued/version_0"
+    succeed(["fit", "--config", "continue.yaml", "--ckpt_path", str(folder), "--trainer.max_steps=2"], tmp_path)
+    assert load(folder / "checkpoints/last.ckpt")["global_step"] == 2
+    assert config_of(folder)["start_from"] == str((analysed / "checkpoints/average.ckpt").absolute())
 
 
 def test_another_structure_typed(analysed: Path, tmp_path: Path) -> None:
