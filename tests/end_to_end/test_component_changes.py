@@ -252,6 +252,34 @@ def test_resumed_with_another_callback_as_the_line_advises(changed: Callable[[An
     assert (folder / "analysis/best-loss/scores.csv").is_file()
 
 
+def test_a_shallow_decoder_of_the_size_of_a_pruned_model(analysed: Path, text: Path, tmp_path: Path) -> None:
+    """The commands of shallow.yaml: from scratch, and cut from the trained model."""
+    layer = ["--trainer.callbacks.components=[d:sa:1,d:ea:2,d:ff:2]"]
+    chosen = [*layer, "--trainer.callbacks.by=null", "--trainer.callbacks.count=null"]
+    succeed(change(analysed, "prune.yaml", *chosen, max_steps=2), tmp_path)
+    pruned = tmp_path / "runs/pruned/version_0"
+    like = ["--config", "shallow.yaml", f"--trainer.callbacks.like={pruned}"]
+    finished = succeed(tiny_fit(text, *like, max_steps=3), tmp_path)
+    assert "1 of 2 decoder layers stay: 3 components" in finished.errors
+    shallow = tmp_path / "runs/shallow/version_0"
+    shutil.rmtree(pruned)
+    succeed(["fit", "--ckpt_path", str(shallow), "--trainer.max_steps=6"], tmp_path)
+    succeed(of("test", shallow), tmp_path)
+    # Its configuration trains it anew, from the depth of the base and the components.
+    assert config_of(shallow)["model"]["decoder_layers"] == 2
+    assert load(shallow / "checkpoints/last.ckpt")["hyper_parameters"]["decoder_layers"] == 1
+
+    base = tmp_path / "base"
+    shutil.copytree(analysed, base)
+    ablation = ["--trainer.callbacks", "callbacks.LayerAblation", "--trainer.callbacks.count=1"]
+    succeed(of("analyze", base, *ablation), tmp_path)
+    by = ["--trainer.callbacks.by=layers", "--trainer.callbacks.count=1", "--name=cut"]
+    succeed(change(base, "prune.yaml", *by, max_steps=2), tmp_path)
+    states = [load(tmp_path / f"runs/{name}/version_0/checkpoints/last.ckpt") for name in ("cut", "shallow")]
+    sizes = [sum(tensor.numel() for tensor in state["state_dict"].values()) for state in states]
+    assert sizes[0] == sizes[1]
+
+
 @pytest.mark.parametrize(
     ("config", "why"),
     [
