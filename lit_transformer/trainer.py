@@ -23,7 +23,7 @@ from lit_transformer.importance.plan import Plan
 from lit_transformer.model import weights_digest
 from lit_transformer.module import LitTransformer
 from lit_transformer.progress import print_plans
-from lit_transformer.trainer_checks import check_callbacks, check_changes, options_checked, validation_interval_checked
+from lit_transformer.trainer_checks import check_callbacks, check_resumable, interval_checked, options_checked
 from lit_transformer.translations import read_input, write_lines, write_translations
 
 log = logging.getLogger(__name__)
@@ -107,19 +107,13 @@ class Trainer(pl.Trainer):
             self.resumed_from = find_checkpoint(ckpt_path, "resume")
             ckpt_path = str(self.resumed_from)
             self._adopt(ckpt_path, datamodule)
-            checkpoint = read_checkpoint(ckpt_path)
-            if "optimizer_states" not in checkpoint:
-                raise UserError(
-                    f"{ckpt_path!r} holds weights only and cannot be resumed; give last.ckpt, or start a new run from "
-                    "it with --start_from."
-                )
-            check_changes(checkpoint, self.callbacks, ckpt_path)
+            check_resumable(read_checkpoint(ckpt_path), self.callbacks, ckpt_path)
         if start_from is not None:
             self._start_from(find_checkpoint(start_from), model, datamodule)
         for callback in self.callbacks:
             if (check := getattr(callback, "check", None)) is not None:
                 check(self, model)
-        with validation_interval_checked(self):
+        with interval_checked(self):
             super().fit(model, train_dataloaders, val_dataloaders, datamodule, ckpt_path, True)
         if self.fast_dev_run or not self.state.finished:
             return

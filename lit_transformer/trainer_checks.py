@@ -61,8 +61,10 @@ def options_checked(options: Mapping[str, Any]) -> Iterator[None]:
         raise UserError(f"--trainer: {error}") from error
 
 
-def check_changes(checkpoint: Mapping[str, Any], callbacks: Sequence[pl.Callback], path: str | Path) -> None:
-    """Refuse to resume a run without the callback that changed its model: it would be trained as another one.
+def check_resumable(checkpoint: Mapping[str, Any], callbacks: Sequence[pl.Callback], path: str | Path) -> None:
+    """Refuse to resume from weights alone, or without the callback that changed the model of the run.
+
+    Without it the model would be trained as another one.
 
     Args:
         checkpoint: The checkpoint that is resumed.
@@ -70,8 +72,13 @@ def check_changes(checkpoint: Mapping[str, Any], callbacks: Sequence[pl.Callback
         path: Where the checkpoint is.
 
     Raises:
-        UserError: Such a callback is not there.
+        UserError: There are only weights, or such a callback is not there.
     """
+    if "optimizer_states" not in checkpoint:
+        raise UserError(
+            f"{str(path)!r} holds weights only and cannot be resumed; give last.ckpt, or start a new run from it with "
+            "--start_from."
+        )
     there = {callback.state_key for callback in callbacks}
     states = checkpoint.get("callbacks", {})
     gone = [key for key, state in states.items() if key not in there and isinstance(state, dict) and state.get(CHANGE)]
@@ -84,7 +91,7 @@ def check_changes(checkpoint: Mapping[str, Any], callbacks: Sequence[pl.Callback
 
 
 @contextmanager
-def validation_interval_checked(trainer: pl.Trainer) -> Iterator[None]:
+def interval_checked(trainer: pl.Trainer) -> Iterator[None]:
     """Tell in a line that validations are further apart than an epoch is long, which is known within fit only.
 
     Args:

@@ -7,7 +7,7 @@ import pytest
 from callbacks import ComponentPruning, ContributionScore, LastCheckpoint, Theseus
 from lit_transformer.errors import UserError
 from lit_transformer.trainer import Trainer
-from lit_transformer.trainer_checks import check_callbacks, check_changes, validation_interval_checked
+from lit_transformer.trainer_checks import check_callbacks, check_resumable, interval_checked
 
 TWICE = [ComponentPruning(["d:sa:1"]), ComponentPruning(["e:ff:1"])]
 
@@ -29,16 +29,25 @@ def test_a_callback_with_a_state_is_there_once() -> None:
 
 
 def test_a_run_that_was_changed_needs_what_changed_it() -> None:
-    changed = {"callbacks": {"ComponentPruning": {"chosen": ["d:sa:1"], "record": {"format": 1}}}}
-    check_changes(changed, [TWICE[0], ContributionScore()], "last.ckpt")
+    changed = {
+        "optimizer_states": [],
+        "callbacks": {"ComponentPruning": {"chosen": ["d:sa:1"], "record": {"format": 1}}},
+    }
+    check_resumable(changed, [TWICE[0], ContributionScore()], "last.ckpt")
     with pytest.raises(UserError, match=r"'last.ckpt' is of a run of ComponentPruning, which .* leave --trainer.callb"):
-        check_changes(changed, [ContributionScore()], "last.ckpt")
-    check_changes({"callbacks": {"LastCheckpoint{}": {"best_model_score": 1.0}, "Odd": None}}, [], "last.ckpt")
-    check_changes({}, [], "average.ckpt")
+        check_resumable(changed, [ContributionScore()], "last.ckpt")
+    others = {"LastCheckpoint{}": {"best_model_score": 1.0}, "Odd": None}
+    check_resumable({"optimizer_states": [], "callbacks": others}, [], "last.ckpt")
+    check_resumable({"optimizer_states": []}, [], "last.ckpt")
+
+
+def test_weights_alone_can_not_be_resumed() -> None:
+    with pytest.raises(UserError, match=r"'average.ckpt' holds weights only .* give last.ckpt"):
+        check_resumable({"callbacks": {}}, [], "average.ckpt")
 
 
 def test_another_mistake_is_not_taken_for_the_interval() -> None:
-    with pytest.raises(ValueError, match="something else"), validation_interval_checked(trainer(val_check_interval=9)):
+    with pytest.raises(ValueError, match="something else"), interval_checked(trainer(val_check_interval=9)):
         raise ValueError("something else")
 
 
