@@ -13,6 +13,7 @@ from callbacks.layer_theseus import LayerTheseus
 from callbacks.pruning import ComponentPruning
 from callbacks.rewinding import ComponentRewinding
 from callbacks.sample_translations import SampleTranslations
+from callbacks.shallow_decoder import ShallowDecoder
 from callbacks.theseus import Theseus
 from callbacks.throughput import Throughput
 
@@ -33,6 +34,7 @@ __all__ = [
     "LayerTheseus",
     "RecentCheckpoints",
     "SampleTranslations",
+    "ShallowDecoder",
     "Theseus",
     "Throughput",
 ]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -14,12 +13,14 @@ import pytorch_lightning as pl
 from typing_extensions import override
 
 from lit_transformer.checkpoints import run_folder_of
+from lit_transformer.components import component_ids
 from lit_transformer.errors import UserError
 from lit_transformer.files import write_text
 from lit_transformer.importance.selection import Selection
 from lit_transformer.importance.tables import load_scores
 from lit_transformer.module import LitTransformer
 from lit_transformer.trainer import Trainer
+from lit_transformer.trainer_checks import CHANGE
 
 log = logging.getLogger(__name__)
 
@@ -50,9 +51,39 @@ class ComponentChange(pl.Callback, ABC):
         """What a resumed run cannot change, beside the selection, by the names of the arguments."""
         return {}
 
+    @property
+    def trained_only(self) -> str | None:
+        """Why it can't be made in a run from scratch, where it can't."""
+        return "it needs a trained model"
+
+    def check(self, trainer: Trainer, pl_module: LitTransformer) -> None:
+        """Refuse what can't be done, and choose the components, before the text is read.
+
+        Args:
+            trainer: The Trainer.
+            pl_module: The model; with the weights that it starts from, if any.
+
+        Raises:
+            UserError: There is another change in the run, no trained model, or no such choice.
+        """
+        others = [type(c).__name__ for c in trainer.callbacks if isinstance(c, ComponentChange) and c is not self]
+        if others:
+            raise UserError(
+                f"--trainer.callbacks has {type(self).__name__} and {', '.join(others)}, but a run makes one change of "
+                "components; leave one out, and make it in a run of its own with --start_from this one."
+            )
+        if trainer.resumed_from is not None or self._record:
+            return
+        try:
+            if trainer.started_from is None and self.trained_only:
+                raise UserError(f"{self.trained_only}; give --start_from RUN.")
+            self.choose(trainer, pl_module)
+        except UserError as error:
+            raise UserError(f"{type(self).__name__}: {error}") from error
+
     @abstractmethod
     def change(self, trainer: Trainer, pl_module: LitTransformer) -> dict[str, Any]:
-        """Change the model, and return what is told of it beside the components."""
+        """Change the components chosen, and return what is told of it beside them."""
 
     @abstractmethod
     def verify(self, pl_module: LitTransformer) -> None:
@@ -86,11 +117,11 @@ class ComponentChange(pl.Callback, ABC):
 
     @override
     def state_dict(self) -> dict[str, Any]:
-        return {"chosen": self.chosen, "record": self._record}
+        return {"chosen": self.chosen, CHANGE: self._record}
 
     @override
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        self.chosen, self._record = list(state_dict["chosen"]), dict(state_dict["record"])
+        self.chosen, self._record = list(state_dict["chosen"]), dict(state_dict[CHANGE])
 
     @override
     def on_fit_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
@@ -125,7 +156,7 @@ class ComponentChange(pl.Callback, ABC):
             return
         # A greedy search within fit has a name of its own here too.
         name = pl_module.validation_bleu.replace("val/", "") + "_before"
-        if trainer.limit_val_batches:
+        if trainer.limit_val_batches and trainer.started_from is not None:
             bleu, decoding = pl_module.validation_score()
             self._record |= {
                 name: bleu,
@@ -140,18 +171,18 @@ class ComponentChange(pl.Callback, ABC):
             path = trainer.run_folder / f"{self.name}.json"
             write_text(path, json.dumps(self._record, indent=2, ensure_ascii=False) + "\n")
 
-    def choose(self, trainer: Trainer, existing: Sequence[str]) -> list[str]:
-        """Return the components that were asked for.
+    def choose(self, trainer: Trainer, pl_module: LitTransformer) -> None:
+        """Choose the components that were asked for, among those that the model has.
 
         Args:
             trainer: The Trainer.
-            existing: Ids of the components that it has.
+            pl_module: The model, which may be built later.
 
         Raises:
             UserError: A selector matches nothing, or the scores are missing, another checkpoint's, or lack something.
         """
-        self.chosen = self.selection.of(existing, self._scores(trainer))
-        return self.chosen
+        layers = [pl_module.hparams[name] for name in ("encoder_layers", "decoder_layers", "pruned")]
+        self.chosen = self.selection.of(component_ids(*layers), self._scores(trainer))
 
     def _scores(self, trainer: Trainer) -> dict[str, Any] | None:
         if not self.selection.needs_scores:

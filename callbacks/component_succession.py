@@ -12,18 +12,15 @@ import pytorch_lightning as pl
 from torch import Tensor
 from typing_extensions import override
 
-from callbacks.component_change import ComponentChange
+from callbacks.succession import Succession
 from lit_transformer.errors import UserError
 from lit_transformer.importance.selection import Selection
 from lit_transformer.model import SubLayer, Transformer
 from lit_transformer.module import LitTransformer
 
 
-class ComponentSuccession(ComponentChange):
-    """Gives the model its new structure at once, and lets the old components stand in for it in training steps.
-
-    Predecessors are no part of the model and do not learn: validation and checkpoints know the new structure alone. A
-    checkpoint to be resumed keeps them in the state of this callback.
+class ComponentSuccession(Succession):
+    """A succession in which every component has one predecessor of its own.
 
     Args:
         selection: Which components.
@@ -63,29 +60,20 @@ class ComponentSuccession(ComponentChange):
             if self.only_successors_learn and sublayer.function is not None:
                 sublayer.function.requires_grad_(True)
 
+    @property
     @override
-    def state_dict(self) -> dict[str, Any]:
-        # The state of the model has no place for them.
-        kept = {name: predecessor.state_dict() for name, predecessor in self._predecessors.items()}
-        return {**super().state_dict(), "predecessors": kept}
+    def predecessors(self) -> Mapping[str, SubLayer]:
+        return self._predecessors
 
     @override
-    def on_load_checkpoint(
-        self, trainer: pl.Trainer, pl_module: pl.LightningModule, checkpoint: dict[str, Any]
-    ) -> None:
-        # The optimizer of a resumed run is made after this and before any other hook.
-        assert isinstance(pl_module, LitTransformer)
-        state = checkpoint.get("callbacks", {}).get(self.state_key)
-        if trainer.state.fn == "fit" and state is not None and state["predecessors"]:
-            self.attach(pl_module.network, restored(pl_module.network, state["predecessors"]))
+    def attach_again(self, network: Transformer, states: Mapping[str, Mapping[str, Tensor]]) -> None:
+        self.attach(network, restored(network, states))
 
     @override
-    def on_fit_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        super().on_fit_start(trainer, pl_module)
-        assert isinstance(pl_module, LitTransformer)
-        like = next(pl_module.network.parameters())
-        for predecessor in self._predecessors.values():
-            predecessor.to(like)
+    def detach(self, network: Transformer) -> None:
+        for name in self._predecessors:
+            network.sublayer(name).succeed(None)
+        self._predecessors = {}
 
     @override
     def on_train_batch_start(
@@ -95,13 +83,6 @@ class ComponentSuccession(ComponentChange):
         seed = pl_module.hparams["seed"]
         for name in self._predecessors:
             pl_module.network.sublayer(name).stands_in = self.stands_in(name, trainer.global_step, batch_idx, seed)
-
-    @override
-    def on_fit_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        assert isinstance(pl_module, LitTransformer)
-        for name in self._predecessors:
-            pl_module.network.sublayer(name).succeed(None)
-        self._predecessors = {}
 
 
 def copies(network: Transformer, components: Sequence[str]) -> dict[str, SubLayer]:

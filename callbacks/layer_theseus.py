@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from typing import Any, Literal
 
 import pytorch_lightning as pl
 import torch
+from torch import Tensor, nn
 from typing_extensions import override
 
-from callbacks.component_change import ComponentChange
+from callbacks.replacement_schedule import ReplacementSchedule
+from callbacks.succession import Succession
 from lit_transformer.errors import UserError
 from lit_transformer.importance.selection import Selection
 from lit_transformer.model import Transformer
@@ -21,7 +24,7 @@ from lit_transformer.trainer import Trainer
 log = logging.getLogger(__name__)
 
 
-class LayerTheseus(ComponentChange):
+class LayerTheseus(Succession):
     """Replaces groups of decoder layers of a trained model by one layer each while it is trained on (method.md 4).
 
     The successors are the decoder's first layers. In every training step each of them is used with a probability that
@@ -51,42 +54,25 @@ class LayerTheseus(ComponentChange):
         until: int = 1000,
     ) -> None:
         super().__init__(Selection(("d:*",)))
-        if group < 2 or not 0.0 < probability <= 1.0 or until < 1:
-            raise UserError(
-                f"LayerTheseus: group is {group!r}, probability {probability!r} and until {until!r}; give a group from "
-                "2 up, a probability above 0 and up to 1, and a step from 1 up."
-            )
-        self.group, self.learn, self.schedule = group, learn, schedule
-        self.probability, self.until = probability, until
+        if group < 2:
+            raise UserError(f"LayerTheseus: group is {group!r}; give a group from 2 up.")
+        self.replacement = ReplacementSchedule("LayerTheseus", schedule, probability, until)
+        self.group, self.learn = group, learn
         self._layers: list[SuccessorLayer] = []
-
-    def probability_at(self, step: int) -> float:
-        """Return with which probability a successor is used at an optimizer step, counted from 0."""
-        if step >= self.until:
-            return 1.0
-        return self.probability + (1.0 - self.probability) * step / self.until * (self.schedule == "linear")
 
     @property
     @override
     def settings(self) -> dict[str, Any]:
         return {"group": self.group, "learn": self.learn}
 
-    def check(self, trainer: Trainer, pl_module: LitTransformer) -> None:
-        """Refuse other changes in the same run, whose components would be those of other layers.
-
-        Raises:
-            UserError: There is one.
-        """
-        others = [type(c).__name__ for c in trainer.callbacks if isinstance(c, ComponentChange) and c is not self]
-        if others:
-            raise UserError(f"LayerTheseus changes a run by itself; make another one for {', '.join(others)}.")
+    @property
+    @override
+    def trained_only(self) -> str | None:
+        return "it replaces layers of a trained model"
 
     @override
     def change(self, trainer: Trainer, pl_module: LitTransformer) -> dict[str, Any]:
-        if trainer.started_from is None:
-            raise UserError("it replaces layers of a trained model; give --start_from RUN.")
         network = pl_module.network
-        self.choose(trainer, list(network.components()))
         before = sum(parameter.numel() for parameter in network.parameters())
         predecessors = cut_decoder(network, self.group)
         pl_module.hparams["decoder_layers"] = network.config.decoder_layers
@@ -103,50 +89,32 @@ class LayerTheseus(ComponentChange):
             layer.requires_grad_(True)
 
     @property
-    def _predecessors(self) -> list[torch.nn.Module]:
-        return [predecessor for layer in self._layers for predecessor in layer.predecessors]
+    @override
+    def predecessors(self) -> Mapping[str, nn.Module]:
+        found = [predecessor for layer in self._layers for predecessor in layer.predecessors]
+        return {str(place): predecessor for place, predecessor in enumerate(found, start=1)}
 
     @override
-    def state_dict(self) -> dict[str, Any]:
-        # The state of the model has no place for them.
-        return {**super().state_dict(), "predecessors": [layer.state_dict() for layer in self._predecessors]}
+    def attach_again(self, network: Transformer, states: Mapping[str, Mapping[str, Tensor]]) -> None:
+        self._attach(network, predecessors_of(network, list(states.values())))
 
     @override
-    def on_load_checkpoint(
-        self, trainer: pl.Trainer, pl_module: pl.LightningModule, checkpoint: dict[str, Any]
-    ) -> None:
-        # The optimizer of a resumed run is made after this and before any other hook.
-        assert isinstance(pl_module, LitTransformer)
-        state = checkpoint.get("callbacks", {}).get(self.state_key)
-        if trainer.state.fn == "fit" and state is not None:
-            self._attach(pl_module.network, predecessors_of(pl_module.network, state["predecessors"]))
-
-    @override
-    def on_fit_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        super().on_fit_start(trainer, pl_module)
-        assert isinstance(pl_module, LitTransformer)
-        like = next(pl_module.network.parameters())
-        for predecessor in self._predecessors:
-            predecessor.to(like)
+    def detach(self, network: Transformer) -> None:
+        for layer in self._layers:
+            layer.stands_in = False
+            object.__setattr__(layer, "predecessors", ())
 
     @override
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         super().on_train_start(trainer, pl_module)
-        steps = trainer.estimated_stepping_batches
-        if steps <= self.until and self.probability < 1.0:
-            log.warning(
-                "LayerTheseus's until is %d, but training ends at step %d, so that the successors are never trained "
-                "together; train longer, or give a lower until.",
-                self.until,
-                steps,
-            )
+        self.replacement.warn_of_an_early_end(trainer.estimated_stepping_batches)
 
     @override
     def on_train_batch_start(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, batch: Any, batch_idx: int
     ) -> None:
         assert isinstance(pl_module, LitTransformer)
-        probability = self.probability_at(trainer.global_step)
+        probability = self.replacement.at(trainer.global_step)
         # The same on every process, and after a resume; no process's dropout has this seed.
         seed = step_seed(pl_module.hparams["seed"], trainer.global_step, batch_idx, -1)
         drawn = torch.rand(len(self._layers), generator=torch.Generator().manual_seed(seed))
@@ -155,13 +123,7 @@ class LayerTheseus(ComponentChange):
         pl_module.log("layer_theseus/probability", probability)
 
     @override
-    def on_fit_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        for layer in self._layers:
-            layer.stands_in = False
-            object.__setattr__(layer, "predecessors", ())
-
-    @override
     def verify(self, pl_module: LitTransformer) -> None:
         if not self._layers:
             raise UserError("the resumed run has no predecessors; resume a checkpoint that LayerTheseus wrote.")
-        log.info("Resuming with %d decoder layers in the place of %d.", len(self._layers), len(self._predecessors))
+        log.info("Resuming with %d decoder layers in the place of %d.", len(self._layers), len(self.predecessors))

@@ -82,13 +82,21 @@ class ComponentPruning(ComponentSuccession):
     def settings(self) -> dict[str, Any]:
         return {"init": self.init, "every_n_steps": self.every_n_steps}
 
+    @property
+    @override
+    def trained_only(self) -> str | None:
+        if self.every_n_steps:
+            return "every_n_steps needs a trained model"
+        if self.init == "trained":
+            return "init trained keeps the weights of a trained model (init random trains a pruned one from scratch)"
+        return "init initial needs a trained model" if self.init == "initial" else None
+
     @override
     def change(self, trainer: Trainer, pl_module: LitTransformer) -> dict[str, Any]:
         if trainer.started_from is None:
-            return self._change_structure(trainer, pl_module)
-        network = pl_module.network
+            return self._change_structure(pl_module)
+        network, chosen = pl_module.network, self.chosen
         before = _size(network)
-        chosen = self.choose(trainer, list(network.components()))
         removed = {name: sum(p.numel() for p in component_parameters(network, name).values()) for name in chosen}
         predecessors = copies(network, chosen) if self.every_n_steps else {}
         network.prune(chosen)
@@ -100,14 +108,10 @@ class ComponentPruning(ComponentSuccession):
         log.info("Parameters: %s before, %s after (%.1f %%).", f"{before:,}", f"{after:,}", 100 * after / before)
         return {"parameters_before": before, "parameters_after": after}
 
-    def _change_structure(self, trainer: Trainer, pl_module: LitTransformer) -> dict[str, Any]:
-        """Choose the structure of a model that is trained from scratch, and may not be made yet."""
-        if self.init == "initial" or self.every_n_steps:
-            what = "every_n_steps" if self.every_n_steps else "init initial"
-            raise UserError(f"{what} needs a trained model; give --start_from RUN.")
-        hparams = pl_module.hparams
+    def _change_structure(self, pl_module: LitTransformer) -> dict[str, Any]:
+        """Change the structure of a model that is trained from scratch, and may not be made yet."""
+        hparams, chosen = pl_module.hparams, self.chosen
         every = component_ids(hparams["encoder_layers"], hparams["decoder_layers"])
-        chosen = self.choose(trainer, [name for name in every if name not in hparams["pruned"]])
         if hasattr(pl_module, "network"):
             pl_module.network.prune(chosen)
         gone = {*hparams["pruned"], *chosen}

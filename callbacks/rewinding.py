@@ -83,10 +83,8 @@ class ComponentRewinding(ComponentChange):
 
     @override
     def change(self, trainer: Trainer, pl_module: LitTransformer) -> dict[str, Any]:
-        if trainer.started_from is None:
-            raise UserError("it needs a trained model; give --start_from RUN.")
-        network = pl_module.network
-        chosen = self.choose(trainer, list(network.components()))
+        assert trainer.started_from is not None
+        network, chosen = pl_module.network, self.chosen
         kept = {} if self.to == "random" else self._kept_weights(trainer.started_from)
         for place, component in enumerate(chosen):
             weights = kept or redrawn(network.config, component, pl_module.hparams["seed"], place)

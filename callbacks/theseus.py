@@ -10,6 +10,7 @@ import torch
 from typing_extensions import override
 
 from callbacks.component_succession import ComponentSuccession, copies
+from callbacks.replacement_schedule import ReplacementSchedule
 from lit_transformer.components import kind_of
 from lit_transformer.errors import UserError
 from lit_transformer.importance.selection import By, Score, Selection
@@ -81,22 +82,9 @@ class Theseus(ComponentSuccession):
             raise UserError(f"Theseus: successor is {successor!r} and size {size!r}; narrow successors have a size.")
         if successor == "none" and learn == "successors":
             raise UserError("Theseus: with successor none nothing would learn; give learn all, or leave it out.")
-        if not 0.0 < probability <= 1.0 or until < 1:
-            raise UserError(
-                f"Theseus: probability is {probability!r} and until {until!r}; give one above 0 and up to 1, and a "
-                "step from 1 up."
-            )
-        self.successor, self.size, self.schedule = successor, size, schedule
+        self.replacement = ReplacementSchedule("Theseus", schedule, probability, until)
+        self.successor, self.size = successor, size
         self.learn = learn or ("all" if successor == "none" else "successors")
-        self.probability, self.until = probability, until
-
-    def probability_at(self, step: int) -> float:
-        """Return with which probability a successor is used at an optimizer step, counted from 0."""
-        if step >= self.until:
-            return 1.0
-        if self.schedule == "constant":
-            return self.probability
-        return self.probability + (1.0 - self.probability) * step / self.until
 
     @property
     @override
@@ -108,18 +96,24 @@ class Theseus(ComponentSuccession):
     def settings(self) -> dict[str, Any]:
         return {"successor": self.successor, "size": self.size, "learn": self.learn}
 
+    @property
     @override
-    def change(self, trainer: Trainer, pl_module: LitTransformer) -> dict[str, Any]:
-        if trainer.started_from is None:
-            raise UserError("it replaces components of a trained model; give --start_from RUN.")
-        network = pl_module.network
-        chosen = self.choose(trainer, list(network.components()))
-        other = [name for name in chosen if not kind_of(name).endswith("ff")]
+    def trained_only(self) -> str | None:
+        return "it replaces components of a trained model"
+
+    @override
+    def choose(self, trainer: Trainer, pl_module: LitTransformer) -> None:
+        super().choose(trainer, pl_module)
+        other = [name for name in self.chosen if not kind_of(name).endswith("ff")]
         if self.successor == "narrow" and other:
             raise UserError(
                 f"narrow successors are feed-forward networks, but {', '.join(other)} are none; choose among e:ff and "
                 "d:ff."
             )
+
+    @override
+    def change(self, trainer: Trainer, pl_module: LitTransformer) -> dict[str, Any]:
+        network, chosen = pl_module.network, self.chosen
         predecessors = copies(network, chosen)
         before = sum(parameter.numel() for parameter in network.parameters())
         if self.successor == "none":
@@ -146,24 +140,19 @@ class Theseus(ComponentSuccession):
     def stands_in(self, component: str, step: int, batch_idx: int, seed: int) -> bool:
         # One number for each component, whatever the others; not those of dropout on any process.
         generator = torch.Generator().manual_seed(step_seed(seed, step, batch_idx, -1 - self.chosen.index(component)))
-        return float(torch.rand((), generator=generator)) >= self.probability_at(step)
+        return float(torch.rand((), generator=generator)) >= self.replacement.at(step)
 
     @override
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         super().on_train_start(trainer, pl_module)
-        if self.until >= trainer.estimated_stepping_batches and self.probability < 1.0:
-            log.warning(
-                "Predecessors are used until step %d, and this run has %s: its end is no step of successors alone.",
-                self.until,
-                trainer.estimated_stepping_batches,
-            )
+        self.replacement.warn_of_an_early_end(trainer.estimated_stepping_batches)
 
     @override
     def on_train_batch_start(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, batch: Any, batch_idx: int
     ) -> None:
         super().on_train_batch_start(trainer, pl_module, batch, batch_idx)
-        pl_module.log("theseus/probability", self.probability_at(trainer.global_step))
+        pl_module.log("theseus/probability", self.replacement.at(trainer.global_step))
 
     @override
     def verify(self, pl_module: LitTransformer) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import logging
 import os
-import re
 import sys
 import warnings
 from collections.abc import Sequence
@@ -13,10 +12,24 @@ from pathlib import Path
 
 from lit_transformer import __version__
 from lit_transformer.errors import FirstProcessGoneError, UserError
+from lit_transformer.parser_messages import parser_line
 
 DEBUG = "LIT_TRANSFORMER_DEBUG"
 # What Lightning says in every run, whatever happens in it.
-NO_NEWS = ("Seed set to", "GPU available: False", "TPU available: False", "💡 Tip", "Using bfloat16 Automatic")
+NO_NEWS = (
+    "Seed set to",
+    "\nDetected KeyboardInterrupt",
+    "GPU available: False",
+    "TPU available: False",
+    "💡 Tip",
+    "Using bfloat16 Automatic",
+)
+INTERRUPTED, TERMINATED = 130, 143
+GOING_ON = {
+    "fit": "fit --ckpt_path RUN goes on from its last checkpoint",
+    "analyze": "the same command goes on where it was",
+    "study": "the same command goes on where it was",
+}
 COMMANDS = {
     "fit": "train a model",
     "validate": "score a checkpoint on the validation split, and write its translations",
@@ -63,21 +76,15 @@ def main(args: Sequence[str] | None = None) -> None:
         # LightningCLI and the processes that DDP starts read the command line themselves.
         sys.argv[1:] = args
         TransformerCLI()
-    except KeyboardInterrupt:
-        if os.environ.get(DEBUG):
+    except (KeyboardInterrupt, SystemExit) as stop:
+        status = status_of_signal(stop)
+        if status is None or (status == INTERRUPTED and os.environ.get(DEBUG)):
             raise
-        print(
-            "lit-transformer: interrupted. What was written is whole; the same command starts again, and an analysis "
-            "or a study goes on where it was.",
-            file=sys.stderr,
-        )
-        raise SystemExit(130) from None
-    except SystemExit as stop:
-        # A scheduler's SIGTERM, which Lightning turns into an exit that would look like success.
-        if type(stop).__name__ != "SIGTERMException":
-            raise
-        print("lit-transformer: terminated. What was written is whole; fit --ckpt_path RUN goes on.", file=sys.stderr)
-        raise SystemExit(143) from None
+        if os.environ.get("LOCAL_RANK", "0") == "0":
+            what = "interrupted" if status == INTERRUPTED else "terminated"
+            how = GOING_ON.get(args[0], "the same command starts again")
+            print(f"lit-transformer: {what}. What was written is whole; {how}.", file=sys.stderr)
+        raise SystemExit(status) from None
     except Exception as error:
         message = message_for_user(error)
         if message is None or os.environ.get(DEBUG):
@@ -87,6 +94,14 @@ def main(args: Sequence[str] | None = None) -> None:
         _leave_process_group()
         raise SystemExit(2) from None
     _leave_process_group()
+
+
+def status_of_signal(stop: BaseException) -> int | None:
+    """Return the exit status of a command that Ctrl-C or a scheduler's SIGTERM ended; None for another end."""
+    # Lightning answers the first with an exit of status 1, the second with one that would look like success.
+    if isinstance(stop, KeyboardInterrupt) or isinstance(stop.__context__, KeyboardInterrupt):
+        return INTERRUPTED
+    return TERMINATED if type(stop).__name__ == "SIGTERMException" else None
 
 
 def overview() -> str:
@@ -115,10 +130,9 @@ def message_for_user(error: BaseException) -> str | None:
             if isinstance(cause, UserError):
                 return str(cause)
             cause = cause.__cause__ or cause.__context__
-    if isinstance(error, (ArgumentError, MisconfigurationException)):
-        text = re.sub(r'Parser key "([\w.]+)"', r"--\1", " ".join(str(error).split()))
-        return f"{text.rstrip('.')}. See --help." if isinstance(error, ArgumentError) else text
-    return None
+    if isinstance(error, ArgumentError):
+        return parser_line(str(error))
+    return " ".join(str(error).split()) if isinstance(error, MisconfigurationException) else None
 
 
 def with_config_paths(args: list[str]) -> list[str]:

@@ -27,6 +27,30 @@ STRUCTURE = (
 RESUMED = ("trainer", "checkpoint", "early_stopping", "samples")
 
 
+OPEN = "RUN"
+"""What stands for --start_from in a configuration that makes no sense without it."""
+
+
+def settle_start(options: Namespace, printing: bool = False) -> None:
+    """Refuse a start that a configuration leaves open, such as that of continued training; a resumed run needs none.
+
+    Args:
+        options: Options of a command; changed.
+        printing: They are only printed.
+
+    Raises:
+        UserError: Nobody gave --start_from.
+    """
+    if options.get("start_from") != OPEN or Path(OPEN).exists():
+        return
+    if not printing and not options.get("ckpt_path"):
+        raise UserError(
+            "a --config leaves --start_from open, because it is for a model that was trained before; give --start_from "
+            "with a run's folder or a checkpoint."
+        )
+    options["start_from"] = None
+
+
 def checkpoint_defaults(checkpoint: dict[str, Any], resumed: bool) -> dict[str, Any]:
     """Return the settings of a checkpoint as dotted keys of a configuration.
 
@@ -61,6 +85,8 @@ def drop_replaced_callbacks(options: Namespace, before: list[dict[str, Any]]) ->
         before: The callbacks of the checkpoint, by class path.
     """
     callbacks = options["callbacks"] or []
+    # A name alone, typed in place of those that the run had.
+    callbacks = callbacks if isinstance(callbacks, list) else [callbacks]
     names = [callback["class_path"] for callback in callbacks]
     if names[: len(before)] == [callback["class_path"] for callback in before]:
         added = names[len(before) :]
@@ -95,6 +121,31 @@ def check_structure(given: Namespace, trained: dict[str, Any], path: Path) -> No
             raise UserError(
                 f"--model.{name} is {given[name]!r}, but {str(path)!r} was trained with {trained.get(name)!r}; the "
                 "structure of a trained model cannot be changed: leave the option out, here and in --config."
+            )
+
+
+def check_tokenizer(given: Namespace, checkpoint: dict[str, Any], path: Path) -> None:
+    """Refuse options of the tokenizer that a checkpoint's own was not made with: it is the one that is used.
+
+    Args:
+        given: The options; with a file of a tokenizer, which is compared when it is read, the others are not used.
+        checkpoint: The checkpoint.
+        path: Where it is.
+
+    Raises:
+        UserError: An option that was typed differs from the checkpoint's.
+    """
+    before = checkpoint.get("datamodule_hyper_parameters", {}).get("tokenizer", {})
+    sizes = [checkpoint["hyper_parameters"].get(f"{side}_vocab_size") for side in ("source", "target")]
+    if given["model"] is not None:
+        return
+    for name, trained_with in before.items():
+        # A tokenizer that was given as a file may have another size than the option that came with it.
+        same = given[name] == trained_with or (name == "vocab_size" and given[name] in sizes)
+        if name != "model" and not same:
+            raise UserError(
+                f"--data.tokenizer.{name} is {given[name]!r}, but {str(path)!r} was trained with {trained_with!r} and "
+                "brings its tokenizer along: leave the option out, here and in --config."
             )
 
 

@@ -14,7 +14,14 @@ from jsonargparse import Namespace
 from pytorch_lightning.cli import ArgsType, LightningArgumentParser, LightningCLI, SaveConfigCallback
 from typing_extensions import override
 
-from lit_transformer.checkpoint_settings import STRUCTURE, check_structure, checkpoint_defaults, drop_replaced_callbacks
+from lit_transformer.checkpoint_settings import (
+    STRUCTURE,
+    check_structure,
+    check_tokenizer,
+    checkpoint_defaults,
+    drop_replaced_callbacks,
+    settle_start,
+)
 from lit_transformer.checkpoints import find_checkpoint, read_checkpoint, run_folder_of
 from lit_transformer.data.datamodule import TranslationDataModule
 from lit_transformer.errors import UserError
@@ -176,6 +183,7 @@ class TransformerCLI(LightningCLI):
             super().parse_arguments(parser, args)
         command = self.config["subcommand"]
         chosen = self.config[command]
+        settle_start(chosen, printing)
         self.given = chosen.get("ckpt_path") or chosen.get("start_from")
         if self.given is None:
             if printing:
@@ -189,7 +197,9 @@ class TransformerCLI(LightningCLI):
         # The values of the checkpoint become the parser's defaults, so that whatever was typed wins over them.
         self._subcommand_parsers[command].set_defaults(checkpoint_defaults(checkpoint, resumed=purpose == "resume"))
         super().parse_arguments(parser, args)
+        settle_start(self.config[command])
         check_structure(self.config[command]["model"], checkpoint["hyper_parameters"], path)
+        check_tokenizer(self.config[command]["data"]["tokenizer"], checkpoint, path)
         self.given = path
         self.parent = str(path.absolute())
         if purpose == "resume":

@@ -23,6 +23,7 @@ from lit_transformer.importance.plan import Plan
 from lit_transformer.model import weights_digest
 from lit_transformer.module import LitTransformer
 from lit_transformer.progress import print_plans
+from lit_transformer.trainer_checks import check_callbacks, check_resumable, interval_checked, options_checked
 from lit_transformer.translations import read_input, write_lines, write_translations
 
 log = logging.getLogger(__name__)
@@ -48,7 +49,7 @@ class Trainer(pl.Trainer):
         kwargs: Options of Lightning's Trainer.
 
     Raises:
-        UserError: The precision can't be used on this device.
+        UserError: The precision can't be used on this device, or a callback is there twice.
     """
 
     # Lightning sets these where a type checker does not see it.
@@ -58,8 +59,11 @@ class Trainer(pl.Trainer):
     log_every_n_steps: int
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
+        given = kwargs.get("callbacks") or []
+        check_callbacks(given if isinstance(given, list) else [given])
         # Our own batch samplers know the processes; a sampler that pads would score sentences twice.
-        super().__init__(*args, use_distributed_sampler=False, **kwargs)
+        with options_checked(kwargs):
+            super().__init__(*args, use_distributed_sampler=False, **kwargs)
         if isinstance(self.accelerator, CPUAccelerator) and str(kwargs.get("precision")) in ("16", "16-mixed"):
             raise UserError("--trainer.precision 16-mixed needs a GPU; on the CPU give 32 or bf16-mixed.")
         self.strategy.checkpoint_io = AtomicCheckpointIO()
@@ -103,17 +107,14 @@ class Trainer(pl.Trainer):
             self.resumed_from = find_checkpoint(ckpt_path, "resume")
             ckpt_path = str(self.resumed_from)
             self._adopt(ckpt_path, datamodule)
-            if "optimizer_states" not in read_checkpoint(ckpt_path):
-                raise UserError(
-                    f"{ckpt_path!r} holds weights only and cannot be resumed; give last.ckpt, or start a new run from "
-                    "it with --start_from."
-                )
+            check_resumable(read_checkpoint(ckpt_path), self.callbacks, ckpt_path)
+        if start_from is not None:
+            self._start_from(find_checkpoint(start_from), model, datamodule)
         for callback in self.callbacks:
             if (check := getattr(callback, "check", None)) is not None:
                 check(self, model)
-        if start_from is not None:
-            self._start_from(find_checkpoint(start_from), model, datamodule)
-        super().fit(model, train_dataloaders, val_dataloaders, datamodule, ckpt_path, True)
+        with interval_checked(self):
+            super().fit(model, train_dataloaders, val_dataloaders, datamodule, ckpt_path, True)
         if self.fast_dev_run or not self.state.finished:
             return
         for callback in self.callbacks:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -88,7 +88,7 @@ def cut_decoder(model: Transformer, group: int) -> list[DecoderLayer]:
     return predecessors  # type: ignore[return-value]
 
 
-def predecessors_of(model: Transformer, states: Sequence[dict[str, Tensor]]) -> list[DecoderLayer]:
+def predecessors_of(model: Transformer, states: Sequence[Mapping[str, Tensor]]) -> list[DecoderLayer]:
     """Return the layers of a decoder that was cut, made again from their states.
 
     Args:

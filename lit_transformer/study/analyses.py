@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from lit_transformer.errors import UserError
+from lit_transformer.importance.matching import most_components
 from lit_transformer.importance.selection import Selection
 from lit_transformer.importance.tables import load_scores
 from lit_transformer.study.arms import Arm, Base, Chosen, allowed, scores_folder
-from lit_transformer.study.matching import most_components
 from lit_transformer.study.settings import StudySettings, random_seed
 
 Callback = dict[str, Any]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from lit_transformer.components import layer_of, select
 from lit_transformer.errors import UserError
-from lit_transformer.study.matching import Structure
+from lit_transformer.importance.matching import Structure
 
 if TYPE_CHECKING:
     from lit_transformer.study.settings import StudySettings

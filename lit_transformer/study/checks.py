@@ -11,8 +11,8 @@ from typing import Any
 import yaml
 
 from lit_transformer.errors import UserError
+from lit_transformer.importance.matching import Structure
 from lit_transformer.study.arms import Base, allowed
-from lit_transformer.study.matching import Structure
 from lit_transformer.study.settings import StudySettings
 
 # Those of `LitTransformer`.

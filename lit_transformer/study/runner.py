@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from lit_transformer.errors import UserError
+from lit_transformer.importance.matching import Match, nearest_count, nearest_depth
 from lit_transformer.study.analyses import (
     Draws,
     draws_of,
@@ -29,7 +30,6 @@ from lit_transformer.study.arms import (
     base_config,
 )
 from lit_transformer.study.facts import Reader
-from lit_transformer.study.matching import TOLERANCE, Match, nearest_count, nearest_depth
 from lit_transformer.study.settings import StudySettings, random_seed
 from lit_transformer.study.stages import Stage, Stages
 
@@ -192,7 +192,7 @@ class Study:
         self._chosen = replace(self._chosen, count=count, layers=layers)
         self._stages.decide(count=count, layers=layers)
         for seed, match in self._matches.items():
-            if abs(match.mismatch) > TOLERANCE and any(a.choice == "layers" or a.name == "shallow" for a in self._arms):
+            if match.told and any(a.choice == "layers" or a.name == "shallow" for a in self._arms):
                 log.warning("Seed %d: %s.", seed, match.line)
 
     def _choose_rate(self, bases: dict[int, Base]) -> None:

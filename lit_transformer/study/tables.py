@@ -9,7 +9,6 @@ from typing import Any
 from lit_transformer.importance.intervals import LEVEL
 from lit_transformer.importance.tables import table_text
 from lit_transformer.study.arms import CONTROL, FAMILIES, SCRATCH, TRAINED, arms_of
-from lit_transformer.study.matching import TOLERANCE
 from lit_transformer.study.results import Row
 from lit_transformer.study.runner import Outcome
 from lit_transformer.study.settings import StudySettings
@@ -116,7 +115,7 @@ def _conditions(settings: StudySettings, outcome: Outcome, rows: Sequence[Row]) 
         lines.append(f"Chosen by {settings.by}: {chosen.count} of {among}.")
     if any(arm in ("shallow", "shallow_cut") for arm in (*settings.arms, *settings.scratch_arms)):
         for seed, match in outcome.matches.items():
-            lines.append(f"Seed {seed}: {match.line}{_warning(match.mismatch)}.")
+            lines.append(f"Seed {seed}: {match.line}{match.told}.")
     if settings.arms and chosen.learning_rate is not None:
         candidates = len(settings.learning_rates)
         how = "" if candidates == 1 else f", chosen among {candidates} on validation for `{CONTROL[TRAINED]}`"
@@ -230,8 +229,8 @@ def terminal(rows: Sequence[Row], compared: Mapping[str, Sequence[Comparison]], 
             tail = f"{_interval(each) or 'one seed'}: {each.verdict}"
             lines.append(f"{each.arm:<21} minus {CONTROL[family]}: {each.mean:+.2f}, {tail}")
     for seed, match in outcome.matches.items():
-        if abs(match.mismatch) > TOLERANCE:
-            lines += ["", *textwrap.wrap(f"Seed {seed}: {match.line}{_warning(match.mismatch)}.", WIDTH)]
+        if match.told:
+            lines += ["", *textwrap.wrap(f"Seed {seed}: {match.line}{match.told}.", WIDTH)]
     signatures = sorted({row.facts.test.signature for row in rows if row.facts is not None and row.facts.test})
     note = (
         "valid., test: BLEU of averaged checkpoints; diff.: test BLEU minus the control's, of this checkpoint only; "
@@ -284,10 +283,6 @@ def _rounded(value: float | None, digits: int = 4) -> float | None:
 
 def _number(value: float | None, digits: int = 2) -> str:
     return "" if value is None else f"{value:.{digits}f}"
-
-
-def _warning(mismatch: float) -> str:
-    return " (more than 1 % apart)" if abs(mismatch) > TOLERANCE else ""
 
 
 def _epochs(count: int) -> str:

@@ -60,9 +60,9 @@ def trained(parent: Setup) -> dict[str, Tensor]:
 
 def test_the_schedules() -> None:
     linear = LayerTheseus(probability=0.2, until=8)
-    assert [linear.probability_at(step) for step in (0, 4, 8, 9)] == pytest.approx([0.2, 0.6, 1.0, 1.0])
+    assert [linear.replacement.at(step) for step in (0, 4, 8, 9)] == pytest.approx([0.2, 0.6, 1.0, 1.0])
     constant = LayerTheseus(schedule="constant", probability=0.5, until=8)
-    assert [constant.probability_at(step) for step in (0, 7, 8)] == [0.5, 0.5, 1.0]
+    assert [constant.replacement.at(step) for step in (0, 7, 8)] == [0.5, 0.5, 1.0]
 
 
 def test_at_probability_1_it_is_the_shallower_model(parent: Setup, setups: Callable[[], Setup]) -> None:
@@ -124,9 +124,16 @@ def test_an_end_before_the_successors_are_alone_is_told(
 
 
 class TestBadInput:
-    @pytest.mark.parametrize("options", [{"group": 1}, {"probability": 0.0}, {"until": 0}])
-    def test_settings(self, options: dict[str, Any]) -> None:
-        with pytest.raises(UserError, match="give a group from 2 up"):
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"group": 1}, "group is 1; give a group from 2 up"),
+            ({"probability": 0.0}, "probability is 0.0"),
+            ({"until": 0}, "a step from 1 up"),
+        ],
+    )
+    def test_settings(self, options: dict[str, Any], message: str) -> None:
+        with pytest.raises(UserError, match=f"LayerTheseus: .*{message}"):
             LayerTheseus(**options)
 
     def test_layers_that_can_not_be_grouped(self, parent: Setup, setup: Setup) -> None:

@@ -137,11 +137,13 @@ class TestFromATrainedModel:
 
 
 def test_from_scratch(setup: Setup) -> None:
-    module = prune(setup, None, components=["d:sa:2", "e:ff"])
+    module = prune(setup, None, components=["d:sa:2", "e:ff"], init="random")
     assert module.hparams["pruned"] == list(module.network.config.pruned) == ["e:ff:1", "e:ff:2", "d:sa:2"]
     whole = setup.module(**LAYERS, source_vocab_size=100, target_vocab_size=100)
     sizes = {name: tensor.shape for name, tensor in whole.network.state_dict().items()}
     assert set(module.network.state_dict()) < set(sizes)
+    # Nothing is known of a model that was never trained.
+    assert not any("bleu" in name for name in json.loads((setup.folder / "pruning.json").read_text()))
 
 
 def test_a_resumed_run_is_not_pruned_again(parent: Setup, setup: Setup, caplog: pytest.LogCaptureFixture) -> None:
@@ -190,7 +192,7 @@ def test_without_validation(parent: Setup, setup: Setup) -> None:
 
 def test_a_network_that_is_there_already(setup: Setup) -> None:
     module = setup.module(**LAYERS, source_vocab_size=100, target_vocab_size=100)
-    trainer = setup.trainer([ComponentPruning(["d:sa:2"]), LastCheckpoint()], max_steps=1)
+    trainer = setup.trainer([ComponentPruning(["d:sa:2"], init="random"), LastCheckpoint()], max_steps=1)
     trainer.fit(module, datamodule=setup.data())
     again = LitTransformer.load_from_checkpoint(setup.folder / "checkpoints/last.ckpt", weights_only=True, strict=True)
     assert again.network.config.pruned == ("d:sa:2",)
@@ -237,6 +239,10 @@ class TestBadInput:
                 trainer.fit(module, datamodule=setup.data(), ckpt_path=parent_of(setup, "last"))
 
     def test_scores_need_a_trained_model(self, setup: Setup) -> None:
-        for options in ({"by": "contribution", "count": 1}, {"components": ["d:sa"], "init": "initial"}):
+        for options in (
+            {"by": "contribution", "count": 1, "init": "random"},
+            {"components": ["d:sa"], "init": "initial"},
+            {"components": ["d:sa"], "init": "trained"},
+        ):
             with pytest.raises(UserError, match="give --start_from RUN"):
                 prune(setup, None, **options)

@@ -57,9 +57,9 @@ def weights(setup: Setup, name: str) -> dict[str, Tensor]:
 
 def test_the_schedules() -> None:
     linear = Theseus(["d:ff"], probability=0.2, until=8)
-    assert [linear.probability_at(step) for step in (0, 4, 8, 9)] == pytest.approx([0.2, 0.6, 1.0, 1.0])
+    assert [linear.replacement.at(step) for step in (0, 4, 8, 9)] == pytest.approx([0.2, 0.6, 1.0, 1.0])
     constant = Theseus(["d:ff"], schedule="constant", probability=0.5, until=8)
-    assert [constant.probability_at(step) for step in (0, 7, 8)] == [0.5, 0.5, 1.0]
+    assert [constant.replacement.at(step) for step in (0, 7, 8)] == [0.5, 0.5, 1.0]
 
 
 def test_at_probability_1_nothing_is_the_pruned_model(parent: Setup, setups: Callable[[], Setup]) -> None:
@@ -119,7 +119,7 @@ def test_while_the_predecessors_stand_in_the_model_is_the_trained_one(parent: Se
 
 def test_a_run_too_short(parent: Setup, setup: Setup, caplog: pytest.LogCaptureFixture) -> None:
     replace(setup, parent, steps=2, until=100)
-    assert "Predecessors are used until step 100, and this run has 2" in caplog.text
+    assert "uses predecessors until step 100, but training ends at step 2" in caplog.text
 
 
 def test_only_successors_learn_by_default(parent: Setup, setup: Setup) -> None:

@@ -214,6 +214,13 @@ class TestSettings:
         (tmp_path / "taken").touch()
         refused(tiny_fit(text, "--runs_dir", "taken"), tmp_path, "'taken/run'", "Not a directory", "--runs_dir")
 
+    def test_validations_further_apart_than_an_epoch_is_long(self, text: Path, tmp_path: Path) -> None:
+        args = tiny_fit(text, val_check_interval=500, check_val_every_n_epoch=1)
+        line = message(run(args, tmp_path), "--trainer.val_check_interval is 500 batches, but an epoch has ", news=2)
+        most = line.split("give ")[1].split()[0]
+        # As the line advises.
+        succeed(tiny_fit(text, val_check_interval=most, check_val_every_n_epoch=1, max_steps=1), tmp_path)
+
     def test_two_vocabularies_that_are_to_share_one_table(self, text: Path, tmp_path: Path) -> None:
         args = tiny_fit(text, "--data.tokenizer.separate", "true")
         refused(args, tmp_path, "--model.tie_embeddings all needs one vocabulary", "tie_embeddings target")

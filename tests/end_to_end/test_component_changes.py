@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import functools
+import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +17,7 @@ from tests.end_to_end.running import (
     COMPONENTS,
     QUIET,
     config_of,
+    files_of,
     lines_of,
     load,
     metric,
@@ -25,6 +29,7 @@ from tests.end_to_end.running import (
     run_process,
     same_tensors,
     succeed,
+    tiny_fit,
 )
 
 STEPS: dict[str, Any] = {
@@ -53,6 +58,21 @@ def analysed(trained_once: Path, tmp_path_factory: pytest.TempPathFactory) -> Pa
     shutil.copytree(trained_once, folder)
     succeed(of("analyze", folder), root)
     return folder
+
+
+@pytest.fixture(scope="module")
+def changed(analysed: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[Any], Path]:
+    """A function that returns the folder of a run with a change in it, after its first step."""
+
+    @functools.cache
+    def made(name: str, arguments: str) -> Path:
+        root = tmp_path_factory.mktemp("changed")
+        typed = [callbacks((name, json.loads(arguments))), *options("trainer", {**STEPS, "max_steps": 1})]
+        succeed(["fit", "--start_from", str(analysed), *typed, "--checkpoint.average=0"], root)
+        [folder] = (root / "runs").glob("*/version_0")
+        return folder
+
+    return lambda given: made(given[0], json.dumps(given[1]))
 
 
 def least(analysed: Path, count: int) -> list[str]:
@@ -167,6 +187,128 @@ def test_bad_input_ends_with_one_line(
     assert "Traceback" not in finished.errors
     assert message in finished.errors.splitlines()[-1]
     assert not (tmp_path / "runs").exists() or not list((tmp_path / "runs").glob("*/*"))
+
+
+PRUNING = ("ComponentPruning", {"components": ["d:sa:1"]})
+REWINDING = ("ComponentRewinding", {"components": ["d:ff"], "only_rewound": True})
+THESEUS = ("Theseus", {"components": ["d:ff"], "successor": "narrow", "size": 8})
+LAYER_THESEUS = ("LayerTheseus", {"until": 3})
+
+
+def callbacks(*given: tuple[str, dict[str, Any]]) -> str:
+    """Return callbacks and their arguments as they are typed."""
+    specified = [{"class_path": f"callbacks.{name}", "init_args": arguments} for name, arguments in given]
+    return f"--trainer.callbacks={json.dumps(specified)}"
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [
+        (PRUNING, ("ComponentPruning", {"components": ["d:ff:1"]})),
+        (("ComponentRewinding", {"components": ["d:sa:1"]}), PRUNING),
+        (THESEUS, PRUNING),
+        (PRUNING, LAYER_THESEUS),
+    ],
+    ids=lambda pair: "-".join(name for name, _ in pair),
+)
+def test_two_changes_in_a_run(analysed: Path, tmp_path: Path, pair: tuple[tuple[str, dict[str, Any]], ...]) -> None:
+    typed = [callbacks(*pair), *options("trainer", STEPS)]
+    finished = run(["fit", "--start_from", str(analysed), *typed], tmp_path)
+    assert finished.status == 2
+    line = finished.errors.splitlines()[-1]
+    assert line.startswith("lit-transformer: error: --trainer.callbacks has ")
+    assert all(name in line for name, _ in pair)
+    # Neither was begun with, and no text was read.
+    assert "Training pairs" not in finished.errors
+
+
+@pytest.mark.parametrize(
+    ("given", "typed"),
+    [
+        pytest.param(PRUNING, "callbacks.ContributionScore", id="pruning"),
+        pytest.param(REWINDING, "null", id="rewinding"),
+        pytest.param(THESEUS, "[]", id="theseus"),
+        pytest.param(LAYER_THESEUS, "null", id="layer_theseus"),
+    ],
+)
+def test_resumed_without_what_changed_the_run(
+    changed: Callable[[Any], Path], given: tuple[str, dict[str, Any]], typed: str
+) -> None:
+    folder = changed(given)
+    before = files_of(folder)
+    finished = run(["fit", "--ckpt_path", str(folder), f"--trainer.callbacks={typed}"], folder.parent)
+    assert finished.status == 2
+    line = finished.errors.splitlines()[-1]
+    assert f"is of a run of {given[0]}" in line
+    assert "leave --trainer.callbacks out" in line
+    assert files_of(folder) == before
+
+
+def test_resumed_with_another_callback_as_the_line_advises(changed: Callable[[Any], Path]) -> None:
+    folder = changed(REWINDING)
+    more = ["--trainer.callbacks+=callbacks.ContributionScore", "--trainer.max_steps=2"]
+    succeed(["fit", "--ckpt_path", str(folder), *more], folder.parent)
+    assert load(folder / "checkpoints/last.ckpt")["global_step"] == 2
+    assert (folder / "analysis/best-loss/scores.csv").is_file()
+
+
+def test_a_shallow_decoder_of_the_size_of_a_pruned_model(analysed: Path, text: Path, tmp_path: Path) -> None:
+    """The commands of shallow.yaml: from scratch, and cut from the trained model."""
+    layer = ["--trainer.callbacks.components=[d:sa:1,d:ea:2,d:ff:2]"]
+    chosen = [*layer, "--trainer.callbacks.by=null", "--trainer.callbacks.count=null"]
+    succeed(change(analysed, "prune.yaml", *chosen, max_steps=2), tmp_path)
+    pruned = tmp_path / "runs/pruned/version_0"
+    like = ["--config", "shallow.yaml", f"--trainer.callbacks.like={pruned}"]
+    finished = succeed(tiny_fit(text, *like, max_steps=3), tmp_path)
+    assert "1 of 2 decoder layers stay: 3 components" in finished.errors
+    shallow = tmp_path / "runs/shallow/version_0"
+    shutil.rmtree(pruned)
+    succeed(["fit", "--ckpt_path", str(shallow), "--trainer.max_steps=6"], tmp_path)
+    succeed(of("test", shallow), tmp_path)
+    # Its configuration trains it anew, from the depth of the base and the components.
+    assert config_of(shallow)["model"]["decoder_layers"] == 2
+    assert load(shallow / "checkpoints/last.ckpt")["hyper_parameters"]["decoder_layers"] == 1
+
+    base = tmp_path / "base"
+    shutil.copytree(analysed, base)
+    ablation = ["--trainer.callbacks", "callbacks.LayerAblation", "--trainer.callbacks.count=1"]
+    succeed(of("analyze", base, *ablation), tmp_path)
+    by = ["--trainer.callbacks.by=layers", "--trainer.callbacks.count=1", "--name=cut"]
+    succeed(change(base, "prune.yaml", *by, max_steps=2), tmp_path)
+    states = [load(tmp_path / f"runs/{name}/version_0/checkpoints/last.ckpt") for name in ("cut", "shallow")]
+    sizes = [sum(tensor.numel() for tensor in state["state_dict"].values()) for state in states]
+    assert sizes[0] == sizes[1]
+
+
+@pytest.mark.parametrize(
+    ("config", "why"),
+    [
+        ("continue.yaml", "leaves --start_from open"),
+        ("prune.yaml", "init trained keeps the weights of a trained model"),
+        ("rewind.yaml", "it needs a trained model"),
+        ("theseus.yaml", "it replaces components of a trained model"),
+        ("theseus_layers.yaml", "it replaces layers of a trained model"),
+    ],
+)
+def test_what_goes_on_from_a_trained_model_is_not_trained_from_scratch(text: Path, config: str, why: str) -> None:
+    # Where there is no text, because none is read.
+    args = tiny_fit(text / "nowhere", "--config", config)
+    finished = run(args, text)
+    assert finished.status == 2
+    assert finished.errors.count("\n") == 1
+    assert why in finished.errors
+    assert "give --start_from" in finished.errors
+    assert not list((text / "runs").glob("*"))
+
+
+def test_continued_training_is_resumed_by_the_whole_command(analysed: Path, tmp_path: Path) -> None:
+    printed = succeed(["fit", "--config", "continue.yaml", "--print_config"], tmp_path).output.decode()
+    assert "start_from: RUN" in printed
+    succeed(change(analysed, "continue.yaml", max_steps=1), tmp_path)
+    folder = tmp_path / "runs/continued/version_0"
+    succeed(["fit", "--config", "continue.yaml", "--ckpt_path", str(folder), "--trainer.max_steps=2"], tmp_path)
+    assert load(folder / "checkpoints/last.ckpt")["global_step"] == 2
+    assert config_of(folder)["start_from"] == str((analysed / "checkpoints/average.ckpt").absolute())
 
 
 def test_another_structure_typed(analysed: Path, tmp_path: Path) -> None:

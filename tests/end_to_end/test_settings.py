@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import datasets
@@ -111,6 +112,38 @@ def test_a_typed_structure_is_refused(command: str, trained: Path, tmp_path: Pat
     assert finished.errors.count("\n") == 1
     assert "--model.encoder_layers is 3" in finished.errors
     assert files_of(trained) == before
+
+
+@pytest.mark.parametrize(
+    ("how", "option", "value", "trained_with"),
+    [
+        ("fit --start_from", "vocab_size", 90, "100"),
+        ("fit --start_from", "byte_fallback", True, "False"),
+        ("fit --ckpt_path", "separate", True, "False"),
+        ("validate --ckpt_path", "normalization", "nfkc", "'nmt_nfkc'"),
+    ],
+)
+def test_options_of_the_tokenizer_that_would_not_be_heeded_are_refused(
+    how: str, option: str, value: Any, trained_with: str, trained: Path, tmp_path: Path
+) -> None:
+    before = files_of(tmp_path)
+    finished = run([*how.split(), str(trained), f"--data.tokenizer.{option}={value}"], tmp_path)
+    assert finished.status == 2
+    assert finished.errors.count("\n") == 1
+    assert f"--data.tokenizer.{option} is {value!r}, but " in finished.errors
+    assert f"was trained with {trained_with} and brings" in finished.errors
+    assert files_of(tmp_path) == before
+    the_same = trained_with.strip("'")
+    succeed([*of("validate", trained), f"--data.tokenizer.{option}={the_same}"], tmp_path)
+
+
+def test_the_size_of_a_tokenizer_that_was_given_as_a_file_is_known(trained: Path, text: Path, tmp_path: Path) -> None:
+    # The option that nobody typed says 4000 pieces, the file holds 100.
+    given = ["--data.tokenizer.model", str(trained / "tokenizer.model"), "--data.tokenizer.vocab_size=4000"]
+    succeed(tiny_fit(text, *given, max_steps=1, val_check_interval=1), tmp_path)
+    folder = tmp_path / "runs/run/version_1"
+    for size, status in ((100, 0), (4000, 0), (90, 2)):
+        assert run([*of("validate", folder), f"--data.tokenizer.vocab_size={size}"], tmp_path).status == status
 
 
 def test_typed_decoding_and_data_win_and_the_rest_comes_from_the_checkpoint(trained: Path, tmp_path: Path) -> None:

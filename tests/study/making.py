@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import yaml
 
+from lit_transformer.importance.matching import Structure
 from lit_transformer.importance.resampling import Array
 from lit_transformer.study.arms import Base
 from lit_transformer.study.facts import Facts, Scores
-from lit_transformer.study.matching import Structure
 from lit_transformer.study.processes import Ended
 from lit_transformer.study.settings import StudySettings
 

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from lit_transformer.errors import UserError
+from lit_transformer.importance.matching import Structure
 from lit_transformer.study.arms import ARMS, CONTROL, SCRATCH, TRAINED, Arm, Chosen, arm_config, arms_of
 from lit_transformer.study.arms import rule_of_thumb as rule
 from lit_transformer.study.checks import check_bases
-from lit_transformer.study.matching import Structure
 from lit_transformer.study.settings import StudySettings
 from tests.study.making import base_of, settings_of
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from lit_transformer.importance.matching import Match
 from lit_transformer.study.analyses import Draws
 from lit_transformer.study.arms import Chosen
 from lit_transformer.study.facts import Facts, Scores
-from lit_transformer.study.matching import Match
 from lit_transformer.study.results import Row, comparisons
 from lit_transformer.study.runner import Made, Outcome
 from lit_transformer.study.stages import Stage

@@ -61,6 +61,11 @@ class Structure:
         return self._attention + norm
 
     @property
+    def size(self) -> int:
+        """Parameters of all components together, with what pruning takes away of their norms."""
+        return sum(map(self.component_size, self.components))
+
+    @property
     def decoder_layer_size(self) -> int:
         """Parameters of a whole decoder layer, its three norms included."""
         return 2 * self._attention + self._feed_forward(self.feed_forward) + 6 * self.d_model
@@ -95,6 +100,11 @@ class Match:
         return 100.0 * (self.removed - self.of_layers) / self.of_layers
 
     @property
+    def told(self) -> str:
+        """What a person is told of a mismatch; empty where there is hardly any."""
+        return f" (more than {TOLERANCE:.0f} % apart)" if abs(self.mismatch) > TOLERANCE else ""
+
+    @property
     def line(self) -> str:
         """What a person is told."""
         layers = "1 decoder layer" if self.layers == 1 else f"{self.layers} decoder layers"
@@ -104,12 +114,13 @@ class Match:
         )
 
 
-def nearest_depth(structure: Structure, components: Sequence[str]) -> Match:
+def nearest_depth(structure: Structure, components: Sequence[str], removed: int | None = None) -> Match:
     """Return the number of whole decoder layers that is nearest to components in parameters; at least one stays.
 
     Args:
         structure: The structure of the model.
         components: Ids of components.
+        removed: Parameters of these that are gone; all of them, if not given.
 
     Raises:
         ValueError: The decoder has one layer, so that none can go.
@@ -121,7 +132,8 @@ def nearest_depth(structure: Structure, components: Sequence[str]) -> Match:
     """
     if structure.decoder_layers < 2:
         raise ValueError("a decoder of one layer has none to spare")
-    removed, layer = sum(map(structure.component_size, components)), structure.decoder_layer_size
+    removed = sum(map(structure.component_size, components)) if removed is None else removed
+    layer = structure.decoder_layer_size
     # Of two that are as near, the fewer.
     layers = min(range(1, structure.decoder_layers), key=lambda n: (abs(removed - n * layer), n))
     return Match(tuple(components), layers, removed, layers * layer)

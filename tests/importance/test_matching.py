@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 import torch
 
+from lit_transformer.importance.matching import Structure, most_components, nearest_count, nearest_depth
 from lit_transformer.model import Transformer, TransformerConfig
-from lit_transformer.study.matching import Structure, most_components, nearest_count, nearest_depth
 
 BASE = Structure(6, 6, 512, 2048, "post")
 # The seven that figure 9 of the paper removes from its English-German model: six of attention, one feed-forward.
