@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.report.making import make_run
+
 ROOT = Path(__file__).parents[1]
 PARTS = ("lit_transformer", "callbacks", "configs", "pyproject.toml", "README.md", "LICENSE")
 
@@ -64,10 +66,12 @@ def test_wheel_holds_both_packages_and_the_configs(wheel: Path) -> None:
     sources = {
         path.relative_to(ROOT).as_posix()
         for part in ("lit_transformer", "callbacks")
-        for path in (ROOT / part).rglob("*.py")
+        for path in (ROOT / part).rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
     }
     configs = {f"lit_transformer/configs/{path.name}" for path in (ROOT / "configs").glob("*.yaml")}
-    expected = sources | configs | {"lit_transformer/py.typed"}
+    expected = sources | configs
+    assert "lit_transformer/report/html/report.css" in expected
     assert configs
     assert {name for name in held if ".dist-info/" not in name} == expected
 
@@ -89,6 +93,9 @@ def test_commands_work_from_another_folder(environment: Path, tmp_path: Path) ->
     assert "name: demo" in printed
     assert str(ROOT) not in printed
     assert list(tmp_path.iterdir()) == []
+    # The page is made of files in the wheel that are no Python.
+    run(environment / "lit-transformer", "report", make_run(tmp_path / "run"), cwd=tmp_path)
+    assert "vegaEmbed" in (tmp_path / "run" / "report" / "index.html").read_text(encoding="utf-8")
 
 
 def test_pins_are_exact_and_cover_what_the_project_asks_for() -> None:
