@@ -15,6 +15,7 @@ from callbacks.rewinding import ComponentRewinding
 from callbacks.sample_translations import SampleTranslations
 from callbacks.theseus import Theseus
 from callbacks.throughput import Throughput
+from callbacks.wandb_tracking import WandbTracking
 
 __all__ = [
     "AverageCheckpoint",
@@ -35,4 +36,5 @@ __all__ = [
     "SampleTranslations",
     "Theseus",
     "Throughput",
+    "WandbTracking",
 ]

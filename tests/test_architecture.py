@@ -20,7 +20,7 @@ FLOORS = (
     {"lit_transformer"},
     {"errors"},
     {"files", "components"},
-    {"bleu", "data", "checkpoints", "checkpoint_settings", "metrics_log", "progress", "recipe", "run_folder"},
+    {"bleu", "data", "checkpoints", "checkpoint_settings", "metrics_log", "progress", "recipe", "run_folder", "tracking"},
     {"model", "loggers", "translations"},
     {"surgery", "decoding", "initial_weights"},
     {"importance", "module"},
