@@ -76,6 +76,7 @@ class WandbTracking(pl.Callback):
             run,
             signature=module.bleu.signature,
             parameters=sum(parameter.numel() for parameter in module.network.parameters()),
+            pruned=list(module.hparams["pruned"]),
             vocabulary={"source": tokenizer.source_vocab_size, "target": tokenizer.target_vocab_size},
             tokenizer=tokenizer.digest,
             initial_weights=None if record is None else record["digest"],
