@@ -108,7 +108,8 @@ class WandbTracking(pl.Callback):
         for run in runs_of(trainer.loggers):
             with harmless("the table of scores"):
                 self._log_checkpoint(run, analysis)
-                for place in dict.fromkeys(c.folder(analysis) for c in trainer.callbacks if isinstance(c, ComponentScorer)):
+                scorers = [callback for callback in trainer.callbacks if isinstance(callback, ComponentScorer)]
+                for place in dict.fromkeys(scorer.folder(analysis) for scorer in scorers):
                     self._log_scores(run, analysis, place)
 
     def _log_checkpoint(self, run: Any, analysis: Analysis) -> None:

@@ -11,6 +11,9 @@ from typing import Any
 
 from wandb.proto import wandb_internal_pb2
 
+# Made by protobuf when it is loaded, which a type checker does not see.
+_Record: Any = vars(wandb_internal_pb2)["Record"]
+
 BLOCK = 32768
 HEADER = 7
 FULL, FIRST, LAST = 1, 2, 4
@@ -43,7 +46,7 @@ class OfflineRun:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.records = [wandb_internal_pb2.Record.FromString(payload) for payload in payloads(path)]
+        self.records = [_Record.FromString(payload) for payload in payloads(path)]
 
     def of(self, kind: str) -> list[Any]:
         """Return the records of a kind."""

@@ -33,6 +33,13 @@ REMOVED = "removed"
 """Ends the name of the x-axis of a curve over what was removed."""
 
 STUDY = "study/runs"
+
+HEAT_MAP = "wandb/confusion_matrix/v1"
+"""The chart of W&B that draws heat maps: the only one of its own with cells; another would belong to an account."""
+
+HEAT_MAP_FIELDS = {"Actual": "layer", "Predicted": "kind", "nPredictions": "score"}
+"""What the chart calls its columns, and what they are called here."""
+
 DIGITS = 12
 """Digits of a digest that an artifact's alias has."""
 
@@ -111,7 +118,12 @@ def artifact(folder: Path, what: str) -> str:
         folder: The folder of the run.
         what: Such as ``tokenizer``, or the stem of a checkpoint.
     """
-    return re.sub(r"[^\w.-]", "-", f"{run_name(folder, what)}")
+    return safe(run_name(folder, what))
+
+
+def safe(name: str) -> str:
+    """Return a name with nothing but letters, digits, dots, dashes and underscores, as artifacts have."""
+    return re.sub(r"[^\w.-]", "-", name)
 
 
 def version(name: str, digest: str) -> str:

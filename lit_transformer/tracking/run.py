@@ -25,13 +25,10 @@ from lit_transformer.tracking.tables import (
 
 log = logging.getLogger(__name__)
 
-# Of those that come with W&B the only one with cells; a chart of one's own belongs to an account.
-HEAT_MAP = "wandb/confusion_matrix/v1"
-
 
 def runs_of(loggers: Sequence[Logger]) -> list[Any]:
     """Return the W&B runs among loggers: those of the first process, none on the others."""
-    if rank_zero_only.rank:
+    if getattr(rank_zero_only, "rank", 0):
         return []
     return [logger.experiment for logger in loggers if isinstance(logger, WandbLogger)]
 
@@ -81,7 +78,7 @@ def log_samples(loggers: Sequence[Logger], step: int, samples: Sequence[Row]) ->
     """
     for run in runs_of(loggers):
         with harmless("the sample translations"):
-            made = _table(*table_of([{"step": step, **sample} for sample in samples]))
+            made = new_table(*table_of([{"step": step, **sample} for sample in samples]))
             run.log({names.SAMPLES: made})
 
 
@@ -144,7 +141,7 @@ def _log_steps(
 
 def log_components(run: Any, rows: Sequence[Row]) -> None:
     """Log the table of components."""
-    run.log({names.COMPONENTS: _table(*table_of(rows))})
+    run.log({names.COMPONENTS: new_table(*table_of(rows))})
 
 
 def log_files(run: Any, name: str, kind: str, files: Sequence[Path], digest: str, about: Mapping[str, Any]) -> None:
@@ -191,17 +188,18 @@ def use(run: Any, inputs: Mapping[str, str]) -> list[str]:
     return unknown
 
 
+def new_table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> Any:
+    """Return a table of W&B."""
+    import wandb
+
+    return wandb.Table(columns=list(columns), data=[list(row) for row in rows])
+
+
 def finish() -> None:
     """End the run of this command, as failed where an exception is on its way."""
     wandb = sys.modules.get("wandb")
     if wandb is not None and getattr(wandb, "run", None) is not None:
         wandb.finish(exit_code=0 if sys.exc_info()[0] is None else 1)
-
-
-def _table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> Any:
-    import wandb
-
-    return wandb.Table(columns=list(columns), data=[list(row) for row in rows])
 
 
 def _image(name: str, picture: Path) -> dict[str, Any]:
@@ -213,12 +211,11 @@ def _image(name: str, picture: Path) -> dict[str, Any]:
 def _heat_map(values: Mapping[str, float], name: str) -> Any:
     import wandb
 
-    fields = {"Actual": "layer", "Predicted": "kind", "nPredictions": "score"}
     title = f"{name} of components, by layer and kind (1: most important)"
-    return wandb.plot_table(HEAT_MAP, _table(*cells_of(values)), fields, {"title": title})
+    return wandb.plot_table(names.HEAT_MAP, new_table(*cells_of(values)), names.HEAT_MAP_FIELDS, {"title": title})
 
 
 def _bars(values: Mapping[str, float], column: str) -> Any:
     import wandb
 
-    return wandb.plot.bar(_table(*bars_of(values, column)), "component", column, title=f"{column} (BLEU points)")
+    return wandb.plot.bar(new_table(*bars_of(values, column)), "component", column, title=f"{column} (BLEU points)")

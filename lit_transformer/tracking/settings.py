@@ -48,6 +48,20 @@ class WandbSettings:
             raise UserError(f"WANDB_MODE is {mode!r}; give one of {', '.join(MODES)}.")
         return mode
 
+    def check(self) -> str:
+        """Return the mode that holds, if it can be had.
+
+        Raises:
+            UserError: It is online and there is no key, or ``WANDB_MODE`` holds something else.
+        """
+        mode = self.effective_mode
+        if mode == "online" and not has_wandb_key():
+            raise UserError(
+                "Weights & Biases has no API key here; log in with `wandb login` or set WANDB_API_KEY, or go offline "
+                "with --wandb.mode offline (or WANDB_MODE=offline), or do without it: --wandb.mode disabled."
+            )
+        return mode
+
     def ready(self, folder: Path) -> bool:
         """Prepare the environment of a run, before anything else is done.
 
@@ -60,12 +74,7 @@ class WandbSettings:
         Raises:
             UserError: It is to be online and there is no key, or ``WANDB_MODE`` holds something else.
         """
-        mode = self.effective_mode
-        if mode == "online" and not has_wandb_key():
-            raise UserError(
-                "Weights & Biases has no API key here; log in with `wandb login` or set WANDB_API_KEY, or go offline "
-                "with --wandb.mode offline (or WANDB_MODE=offline), or do without it: --wandb.mode disabled."
-            )
+        mode = self.check()
         if mode == "disabled":
             return False
         # The wandb package asks the environment, not the logger, in processes that it starts.

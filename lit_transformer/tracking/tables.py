@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import csv
+import io
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from lit_transformer.components import KINDS, canonical_key, kind_of, layer_of
@@ -19,6 +21,21 @@ def table_of(rows: Sequence[Row]) -> Table:
     # A column of W&B holds one type only: a number that one row has as whole is still a number with a point.
     floats = {name for name in columns if any(isinstance(row.get(name), float) for row in rows)}
     return columns, [[_cell(row.get(name), name in floats) for name in columns] for row in rows]
+
+
+def table_of_csv(text: str) -> Table:
+    """Return a CSV file as a table: a column whose cells are all numbers or empty is one of numbers."""
+    columns, *rows = list(csv.reader(io.StringIO(text)))
+    made = [_parsed(row[place] for row in rows) for place in range(len(columns))]
+    return columns, [list(row) for row in zip(*made, strict=True)]
+
+
+def _parsed(cells: Iterable[str]) -> list[Any]:
+    given = list(cells)
+    try:
+        return [float(cell) if cell else None for cell in given]
+    except ValueError:
+        return list(given)
 
 
 def _cell(value: Any, is_float: bool) -> Any:

@@ -182,7 +182,9 @@ class TestFit:
             "checkpoint": ["demo-version_0-average"],
             "scores": ["demo-version_0-average-scores"],
         }
-        paths = {Path(file.local_path) for several in found.values() for one in several for file in one.manifest.contents}
+        paths = {
+            Path(file.local_path) for several in found.values() for one in several for file in one.manifest.contents
+        }
         assert {str(path.relative_to(folder)) for path in paths} == {
             "tokenizer.model",
             "initial_weights.safetensors",

@@ -19,7 +19,9 @@ def test_the_name_of_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert run_name(Path("demo/version_3"), "fit") == "demo-version_3-fit"
 
 
-@pytest.mark.parametrize("config", ["", "name: demo", "wandb: null", "start_from: null", "- no\n- settings", "a: [", "é: {"])
+@pytest.mark.parametrize(
+    "config", ["", "name: demo", "wandb: null", "start_from: null", "- no\n- settings", "a: [", "é: {"]
+)
 def test_without_a_parent_the_group_is_the_experiment(config: str, tmp_path: Path) -> None:
     assert group_of(run(tmp_path / "demo" / "version_0", config)) == "demo"
 

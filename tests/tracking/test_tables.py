@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from lit_transformer.tracking.tables import (
@@ -9,6 +11,7 @@ from lit_transformer.tracking.tables import (
     layer_ablation_steps,
     scored,
     table_of,
+    table_of_csv,
 )
 
 
@@ -25,7 +28,7 @@ def test_a_table_has_every_column_and_one_type_in_each() -> None:
 
 
 def test_scores_stand_in_canonical_order_without_holes() -> None:
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"component": "d:ff:1", "contribution": 1},
         {"component": "e:sa:2", "contribution": 0.5},
         {"component": "e:sa:1", "contribution": None},
@@ -75,8 +78,17 @@ def test_the_curves_of_group_ablation_share_an_axis_that_grows() -> None:
 
 
 def test_the_curve_of_layer_ablation() -> None:
-    rows = [{"step": 0, "layer": None, "validation_bleu": 30.0}, {"step": 1, "layer": 4, "validation_bleu": 25}]
+    rows: list[dict[str, Any]] = [
+        {"step": 0, "layer": None, "validation_bleu": 30.0},
+        {"step": 1, "layer": 4, "validation_bleu": 25},
+    ]
     assert layer_ablation_steps(rows) == [
         {"layer_ablation/removed": 0, "layer_ablation/validation_bleu": 30.0},
         {"layer_ablation/removed": 1, "layer_ablation/validation_bleu": pytest.approx(25.0)},
     ]
+
+
+def test_a_csv_file_as_a_table() -> None:
+    text = 'arm,bleu,draw,note\na,1.5,,"x, y"\nb,,2,7\n'
+    assert table_of_csv(text) == (["arm", "bleu", "draw", "note"], [["a", 1.5, None, "x, y"], ["b", None, 2.0, "7"]])
+    assert table_of_csv("arm,bleu\n") == (["arm", "bleu"], [])
