@@ -41,6 +41,7 @@ def offline(args: list[str], folder: Path) -> Finished:
     """Run a command in a process of its own, logged in but offline."""
     finished = run_process(args, folder, env={"WANDB_MODE": "offline", "WANDB_API_KEY": KEY})
     assert finished.status == 0, finished.errors
+    assert "did not take" not in finished.errors
     return finished
 
 
@@ -134,6 +135,7 @@ class TestFit:
         about = made.about
         assert (about.project, about.run_group, about.job_type) == ("lit-transformer", "demo", "fit")
         assert about.display_name == "demo-version_0-fit"
+        assert made.of("stats"), "no system metrics"
 
     def test_the_summary_keeps_the_best(self, fitted: tuple[OfflineRun, Finished, Path]) -> None:
         made, _, folder = fitted
