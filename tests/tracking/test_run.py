@@ -73,15 +73,19 @@ def test_only_the_first_process_has_a_run(tmp_path: Path, monkeypatch: pytest.Mo
     assert runs_of(loggers) == []
 
 
+def fail() -> None:
+    try:
+        _ = 1 / 0
+    finally:
+        finish()
+
+
 def test_the_run_of_a_command_that_fails_ends_as_failed(monkeypatch: pytest.MonkeyPatch) -> None:
     wandb = mock.Mock()
     monkeypatch.setitem(sys.modules, "wandb", wandb)
     finish()
     with pytest.raises(ZeroDivisionError):
-        try:
-            _ = 1 / 0
-        finally:
-            finish()
+        fail()
     assert [call.kwargs for call in wandb.finish.call_args_list] == [{"exit_code": 0}, {"exit_code": 1}]
     monkeypatch.delitem(sys.modules, "wandb")
     finish()
