@@ -16,6 +16,7 @@ from callbacks.sample_translations import SampleTranslations
 from callbacks.shallow_decoder import ShallowDecoder
 from callbacks.theseus import Theseus
 from callbacks.throughput import Throughput
+from callbacks.wandb_tracking import WandbTracking
 
 __all__ = [
     "AverageCheckpoint",
@@ -37,4 +38,5 @@ __all__ = [
     "ShallowDecoder",
     "Theseus",
     "Throughput",
+    "WandbTracking",
 ]

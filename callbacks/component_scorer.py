@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytorch_lightning as pl
@@ -14,10 +14,12 @@ from lit_transformer.components import ENCODER_KINDS, component_ids, kind_of, la
 from lit_transformer.importance.evaluator import Observer
 from lit_transformer.importance.plan import Plan
 from lit_transformer.importance.scores import RELIABLE_BASELINE
-from lit_transformer.importance.tables import ScoreTable
+from lit_transformer.importance.tables import Row, ScoreTable
 from lit_transformer.module import LitTransformer
 from lit_transformer.progress import EvaluationProgress
 from lit_transformer.surgery import component_parameters
+from lit_transformer.tracking.run import log_component_scores, others_of
+from lit_transformer.tracking.tables import scored
 from lit_transformer.trainer import Trainer
 
 
@@ -109,10 +111,22 @@ class ComponentScorer(pl.Callback, ABC):
         return f"{table.about['checkpoint']}: baseline {baseline['bleu']:.2f} BLEU, {sentences}"
 
 
-def log_scores(trainer: Trainer, name: str, values: Mapping[str, float]) -> None:
-    """Hand scores to the loggers, as ``analysis/<name>/<component>``."""
-    for logger in trainer.loggers:
-        logger.log_metrics({f"analysis/{name}/{component}": value for component, value in values.items()})
+def log_scores(
+    trainer: Trainer, name: str, rows: Sequence[Row], picture: Path | None = None, bars: str | None = None
+) -> None:
+    """Hand scores to the loggers, as ``analysis/<name>/<component>``.
+
+    Args:
+        trainer: The Trainer.
+        name: Column of the score.
+        rows: The table of components.
+        picture: Its heat map, for Weights & Biases.
+        bars: Column that Weights & Biases draws as bars, too.
+    """
+    values = {f"analysis/{name}/{component}": value for component, value in scored(rows, name).items()}
+    for logger in others_of(trainer.loggers):
+        logger.log_metrics(values)
+    log_component_scores(trainer.loggers, name, rows, picture, bars)
 
 
 def expected_cost(component: str, decoder_layers: int) -> float:

@@ -118,4 +118,4 @@ class ContributionScore(ComponentScorer):
         print_contributions(table.rows, table.about, self._prefix)
         for path in (folder / "scores.csv", folder / "scores.json", picture):
             print(path)
-        log_scores(trainer, name, scores)
+        log_scores(trainer, name, table.rows, picture, bars=f"{self._prefix}drop")

@@ -40,6 +40,7 @@ from lit_transformer.surgery import component_parameters
 from lit_transformer.trainer import Trainer
 
 CURVES = "criticality_curves.csv"
+CONTROL_SCORES = {"chatterji": "module_criticality", "rerandomize": "rerandomized_drop"}
 
 
 @dataclass(frozen=True)
@@ -138,7 +139,7 @@ class CriticalityScore(ComponentScorer):
         with self.progress(analysis, len(plan.variants) + plan.at_most):
             [baseline] = evaluator.run([Chain.of(Variant())])
             if self.variant != "interpolate":
-                self._control(analysis, baseline)
+                self._control(trainer, analysis, baseline)
                 return
             epsilon = threshold(self.epsilon, baseline.bleu)
             chains = [
@@ -149,7 +150,7 @@ class CriticalityScore(ComponentScorer):
         if analysis.is_first:
             self._write(trainer, analysis, baseline, epsilon, found)
 
-    def _control(self, analysis: Analysis, baseline: Evaluation) -> None:
+    def _control(self, trainer: Trainer, analysis: Analysis, baseline: Evaluation) -> None:
         chosen = self.chosen(analysis)
         if self.variant == "chatterji":
             rows = module_criticality_rows(analysis, chosen, self.include_norm, self.samples)
@@ -164,6 +165,7 @@ class CriticalityScore(ComponentScorer):
             table.correlate("drop_and_rerandomized_drop", "drop", "rerandomized_drop")
             table.write()
             print(self.folder(analysis) / "scores.csv")
+            log_scores(trainer, CONTROL_SCORES[self.variant], rows)
 
     def _variant(self, component: str, alpha: float, path: Sequence[float] = (), plain: bool = False) -> Variant:
         return Variant(
@@ -283,4 +285,4 @@ class CriticalityScore(ComponentScorer):
         print_criticalities(table.rows, table.about, epsilon)
         for path in (folder / "scores.csv", folder / "scores.json", folder / CURVES, picture):
             print(path)
-        log_scores(trainer, "criticality", scores)
+        log_scores(trainer, "criticality", table.rows, picture)

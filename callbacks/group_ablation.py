@@ -23,6 +23,7 @@ from lit_transformer.module import LitTransformer
 from lit_transformer.progress import print_group_ablation
 from lit_transformer.report.curves import group_ablation_curve
 from lit_transformer.surgery import component_parameters
+from lit_transformer.tracking.run import log_group_ablation, others_of
 from lit_transformer.trainer import Trainer
 
 log = logging.getLogger(__name__)
@@ -259,9 +260,8 @@ class GroupAblation(ComponentScorer):
         print_group_ablation([row for row in rows if row["order"] in made], analysis.about())
         for path in (folder / CURVES, folder / "scores.json", picture):
             print(path)
-        for logger in trainer.loggers:
-            for row in rows:
-                if row["order"] in made:
-                    logger.log_metrics(
-                        {f"analysis/group_ablation/{row['order']}/{row['step']}": row["validation_bleu"]}
-                    )
+        new = [row for row in rows if row["order"] in made]
+        for logger in others_of(trainer.loggers):
+            for row in new:
+                logger.log_metrics({f"analysis/{SECTION}/{row['order']}/{row['step']}": row["validation_bleu"]})
+        log_group_ablation(trainer.loggers, new, picture)

@@ -18,6 +18,7 @@ from lit_transformer.importance.variant import Variant, ablation
 from lit_transformer.module import LitTransformer
 from lit_transformer.progress import print_layer_ablation
 from lit_transformer.surgery import component_parameters
+from lit_transformer.tracking.run import log_layer_ablation, others_of
 from lit_transformer.trainer import Trainer
 
 SECTION = "layer_ablation"
@@ -149,6 +150,7 @@ class LayerAblation(ComponentScorer):
         table.write()
         print_layer_ablation(rows, analysis.about())
         print(self.folder(analysis) / "scores.json")
-        for logger in trainer.loggers:
+        for logger in others_of(trainer.loggers):
             for row in rows:
                 logger.log_metrics({f"analysis/{SECTION}/{row['step']}": row["validation_bleu"]})
+        log_layer_ablation(trainer.loggers, rows)

@@ -8,12 +8,13 @@ import pytorch_lightning as pl
 from typing_extensions import override
 
 from lit_transformer.module import LitTransformer
+from lit_transformer.tracking.run import log_samples
 
 log = logging.getLogger(__name__)
 
 
 class SampleTranslations(pl.Callback):
-    """Shows a few translations after each validation within fit: the same sentences each time.
+    """Shows a few translations after each validation within fit: the same sentences each time; a table in W&B.
 
     Args:
         count: How many; 0 for none.
@@ -28,8 +29,8 @@ class SampleTranslations(pl.Callback):
             return
         translations = pl_module.translations
         count = min(self.count, len(translations))
-        for sample in range(count):
-            translation = translations[(2 * sample + 1) * len(translations) // (2 * count)]
+        chosen = [translations[(2 * sample + 1) * len(translations) // (2 * count)] for sample in range(count)]
+        for sample, translation in enumerate(chosen):
             log.info(
                 "%s\n  source      %s\n  hypothesis  %s\n  reference   %s",
                 f"sample {sample + 1} of {count}, step {trainer.global_step}",
@@ -37,3 +38,7 @@ class SampleTranslations(pl.Callback):
                 translation.hypothesis,
                 translation.reference,
             )
+        columns = ("source", "hypothesis", "reference")
+        samples = [{name: getattr(translation, name) for name in columns} for translation in chosen]
+        if samples:
+            log_samples(trainer.loggers, trainer.global_step, samples)

@@ -74,6 +74,10 @@ def checkpoint_defaults(checkpoint: dict[str, Any], resumed: bool) -> dict[str, 
         defaults.pop("trainer.default_root_dir", None)
     if "name" in config:
         defaults["name"] = config["name"]
+    # What belongs to one run lies in one project.
+    for name in ("project", "entity"):
+        if name in config.get("wandb", {}):
+            defaults[f"wandb.{name}"] = config["wandb"][name]
     return defaults
 
 

@@ -26,9 +26,11 @@ from lit_transformer.checkpoints import find_checkpoint, read_checkpoint, run_fo
 from lit_transformer.data.datamodule import TranslationDataModule
 from lit_transformer.errors import UserError
 from lit_transformer.files import write_text
-from lit_transformer.loggers import WandbSettings, run_loggers
+from lit_transformer.loggers import run_loggers
 from lit_transformer.module import LitTransformer
 from lit_transformer.run_folder import new_run_folder, remove_if_empty
+from lit_transformer.tracking.run import finish
+from lit_transformer.tracking.settings import WandbSettings
 from lit_transformer.trainer import ScoringCallback, Trainer
 
 DEFAULT_SCORING = "callbacks.ContributionScore"
@@ -143,6 +145,7 @@ class TransformerCLI(LightningCLI):
                 args=args,
             )
         finally:
+            finish()
             if self.new_folder is not None:
                 remove_if_empty(self.new_folder)
 
@@ -228,7 +231,7 @@ class TransformerCLI(LightningCLI):
         options["default_root_dir"] = str(folder)
         silent = options.get("fast_dev_run") or (command == "analyze" and config["dry_run"])
         if options.get("logger") is None and command in ("fit", "test", "analyze") and not silent:
-            options["logger"] = run_loggers(config["wandb"], folder, command)
+            options["logger"] = run_loggers(config["wandb"], folder, command, self.given)
         elif options.get("logger") is None:
             options["logger"] = False
         if command != "fit":
@@ -266,11 +269,14 @@ class TransformerCLI(LightningCLI):
         """Return the callbacks that each command has beside those of the configuration, named by class path."""
         given = options.get("callbacks") or []
         given = given if isinstance(given, list) else [given]
+        tracking = _make("callbacks.WandbTracking", log_weights=config["wandb"].log_weights)
         if command == "analyze":
-            return [] if any(isinstance(callback, ScoringCallback) for callback in given) else [_make(DEFAULT_SCORING)]
+            scoring = any(isinstance(callback, ScoringCallback) for callback in given)
+            return [tracking] if scoring else [_make(DEFAULT_SCORING), tracking]
         if command != "fit":
-            return []
+            return [tracking] if command == "test" else []
         made = [
+            tracking,
             _make("callbacks.Throughput"),
             _make("callbacks.GradientNorm"),
             _make("callbacks.SampleTranslations", count=config["samples"].count),

@@ -302,6 +302,9 @@ class Trainer(pl.Trainer):
             callback.on_analyze(self, model, analysis)
             # The next one may read what the first process has written.
             self.strategy.barrier()
+        for other in self.callbacks:
+            if (finish := getattr(other, "on_analysis_finished", None)) is not None:
+                finish(self, model, analysis)
 
     def _adopt(self, ckpt_path: str | None, datamodule: TranslationDataModule | None) -> str | None:
         """Resolve a checkpoint and hand its tokenizer to the data module, before that trains one of its own."""

@@ -21,6 +21,7 @@ FLOORS = (
     {"errors"},
     {"files", "components"},
     {"bleu", "data", "checkpoints", "checkpoint_settings", "metrics_log", "progress", "recipe", "run_folder"},
+    {"tracking"},
     {"model", "loggers", "translations"},
     {"surgery", "decoding", "initial_weights"},
     {"importance", "module"},
@@ -137,7 +138,8 @@ def test_nobody_imports_the_other_lightning() -> None:
 
 
 def test_every_library_that_is_imported_is_asked_for() -> None:
-    dependencies = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    dependencies = [*project["dependencies"], *project["optional-dependencies"]["wandb-report"]]
     asked = {re.split(r"[^\w-]", line)[0].lower().replace("-", "_") for line in dependencies}
     own = {"lit_transformer", "callbacks", "__future__"}
     roots = {name.partition(".")[0] for path in sources(*own) for name in imports(path)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 from jsonargparse import ArgumentParser
 
 from lit_transformer.study.settings import StudySettings
+from lit_transformer.tracking.settings import WandbSettings
 
 
 def parser() -> ArgumentParser:
@@ -24,6 +26,7 @@ def parser() -> ArgumentParser:
     )
     made.add_argument("--config", action="config", help="Settings of the study; several are read one after another.")
     made.add_class_arguments(StudySettings, as_group=False)
+    made.add_class_arguments(WandbSettings, "wandb", help="Weights & Biases: a run for the table of the study.")
     return made
 
 
@@ -40,6 +43,15 @@ def settings_of(args: Sequence[str]) -> StudySettings:
     return StudySettings(**{field.name: given[field.name] for field in fields(StudySettings)})
 
 
+def wandb_of(args: Sequence[str]) -> WandbSettings:
+    """Return how the study uses Weights & Biases.
+
+    Args:
+        args: The command line, after ``study``.
+    """
+    return WandbSettings(**parser().parse_args(list(args))["wandb"])
+
+
 def main(args: Sequence[str], find_config: Callable[[str], Path]) -> None:
     """Run a study, and write and print what came of it; exit status 1 where a stage was not done.
 
@@ -50,10 +62,12 @@ def main(args: Sequence[str], find_config: Callable[[str], Path]) -> None:
     Raises:
         UserError: A setting means nothing, or a run is in the way.
     """
-    settings = settings_of(args)
+    settings, wandb = settings_of(args), wandb_of(args)
+    # Its commands do as it does.
+    os.environ["WANDB_MODE"] = wandb.check()
     base_config = None if settings.base_config is None else find_config(settings.base_config)
     # Not before: the help and most mistakes need no torch.
     from lit_transformer.study.conduct import run_study
 
-    if run_study(settings, base_config):
+    if run_study(settings, base_config, wandb=wandb):
         raise SystemExit(1)

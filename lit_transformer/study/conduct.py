@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 
 from lit_transformer.files import write_text
@@ -15,6 +16,8 @@ from lit_transformer.study.runner import Study
 from lit_transformer.study.settings import StudySettings
 from lit_transformer.study.stages import Stages
 from lit_transformer.study.tables import comparisons_text, csv_text, markdown, terminal
+from lit_transformer.tracking.settings import WandbSettings
+from lit_transformer.tracking.study import log_study
 
 
 def run_study(
@@ -23,6 +26,7 @@ def run_study(
     execute: Execute = execute,
     reader: Reader | None = None,
     clock: Callable[[], float] = time.monotonic,
+    wandb: WandbSettings = WandbSettings(mode="disabled"),  # noqa: B008 - it is frozen
 ) -> bool:
     """Run a study; write ``study.csv``, ``comparisons.csv`` and ``study.md``, and print the results.
 
@@ -32,6 +36,7 @@ def run_study(
         execute: Runs a command.
         reader: Reads the files of runs.
         clock: Tells the time in seconds.
+        wandb: Weights & Biases, for a run with the table of the study.
 
     Returns:
         Whether a stage was not done.
@@ -57,4 +62,5 @@ def run_study(
     print(terminal(rows, compared, outcome))
     for name in ("study.csv", "comparisons.csv", "study.md"):
         print(settings.path / name)
+    log_study(wandb, settings.path, asdict(settings), [Path(run) for run in settings.base_runs or []])
     return bool(outcome.failed)

@@ -17,7 +17,9 @@ def shown(count: int, sentences: int, caplog: pytest.LogCaptureFixture, **traine
     module: LitTransformer = LitTransformer.__new__(LitTransformer)
     pl.LightningModule.__init__(module)
     module.translations = [Translation(n, f"source {n}", f"guess {n}", f"truth {n}", False) for n in range(sentences)]
-    given: Any = SimpleNamespace(**{"sanity_checking": False, "is_global_zero": True, "global_step": 7, **trainer})
+    given: Any = SimpleNamespace(
+        **{"sanity_checking": False, "is_global_zero": True, "global_step": 7, "loggers": [], **trainer}
+    )
     caplog.clear()
     with caplog.at_level(logging.INFO, logger="callbacks"):
         SampleTranslations(count).on_validation_end(given, module)

@@ -1,0 +1,90 @@
+"""What the files of runs and studies tell to the report in Weights & Biases."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from lit_transformer.errors import UserError
+from lit_transformer.importance.tables import load_scores
+from lit_transformer.tracking import names
+
+COMMANDS = ("fit", "test", "analyze")
+"""Commands whose W&B runs are shown."""
+
+
+@dataclass(frozen=True)
+class ReportedStudy:
+    """A study of the runs.
+
+    Args:
+        name: Its name.
+        text: Its ``study.md``.
+    """
+
+    name: str
+    text: str
+
+
+@dataclass(frozen=True)
+class ReportedRun:
+    """What the report tells of a run, read from its folder.
+
+    Args:
+        name: Experiment and version.
+        group: Its group in W&B.
+        wandb_names: Names of the W&B runs of its commands.
+        analyses: The content of its ``scores.json`` files, by the name of the analysed checkpoint.
+    """
+
+    name: str
+    group: str
+    wandb_names: list[str]
+    analyses: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+
+def read_run(folder: Path) -> ReportedRun:
+    """Read what the report tells of a run.
+
+    Args:
+        folder: The folder of the run.
+
+    Raises:
+        UserError: It is no folder of a run, or its scores can't be read.
+    """
+    analyses = {path.parent.name: load_scores(path.parent) for path in sorted(folder.glob("analysis/*/scores.json"))}
+    if not analyses and not (folder / "config.yaml").is_file():
+        raise UserError(f"{str(folder)!r} is no folder of a run; give one that fit or analyze wrote into.")
+    return ReportedRun(
+        names.run_name(folder, "").rstrip("-"),
+        names.group_of(folder),
+        [names.run_name(folder, command) for command in COMMANDS],
+        analyses,
+    )
+
+
+def is_study(folder: Path) -> bool:
+    """Whether a folder is that of a study."""
+    return (folder / "study.md").is_file()
+
+
+def read_studies(folders: Sequence[Path]) -> list[ReportedStudy]:
+    """Read the studies that are given, and those in ``studies`` beside ``runs`` that belong to runs that are given.
+
+    Args:
+        folders: The folders of runs, which a study may have trained or started from, and of studies.
+    """
+    own = {folder.resolve() for folder in folders}
+    candidates = dict.fromkeys(folder for folder in sorted(own) if is_study(folder))
+    for folder in sorted(own - candidates.keys()):
+        above = folder.parents[min(2, len(folder.parents) - 1)]
+        beside = [path for path in (above, *sorted((above / "studies").glob("*"))) if is_study(path)]
+        candidates |= dict.fromkeys(path for path in beside if own & _runs_around(path))
+    return [ReportedStudy(path.name, (path / "study.md").read_text(encoding="utf-8")) for path in candidates]
+
+
+def _runs_around(study: Path) -> set[Path]:
+    runs = {path.resolve() for path in study.glob("runs/*/version_*")}
+    return runs | {parent.resolve() for run in runs if (parent := names.parent_of(run)) is not None}

@@ -1,0 +1,131 @@
+"""Names in Weights & Biases: of runs, groups, metrics and artifacts."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+BEST = {
+    "train/loss": "min",
+    "val/loss": "min",
+    "val/perplexity": "min",
+    "val/bleu": "max",
+    "val/bleu_greedy": "max",
+    "val/chrf": "max",
+    "val/chrf_greedy": "max",
+}
+"""Which value of a metric its summary keeps, where that is not the last one."""
+
+STEP = "trainer/global_step"
+INDEX = "analysis/index"
+"""Place of a component in canonical order: the x-axis of scores."""
+
+COMPONENTS = "analysis/components"
+"""The table of components."""
+
+SAMPLES = "samples/translations"
+GROUP_ABLATION, LAYER_ABLATION = "group_ablation", "layer_ablation"
+REMOVED = "removed"
+"""Ends the name of the x-axis of a curve over what was removed."""
+
+STUDY = "study/runs"
+
+HEAT_MAP = "wandb/confusion_matrix/v1"
+"""The chart of W&B that draws heat maps: the only one of its own with cells; another would belong to an account."""
+
+HEAT_MAP_FIELDS = {"Actual": "layer", "Predicted": "kind", "nPredictions": "score"}
+"""What the chart calls its columns, and what they are called here."""
+
+DIGITS = 12
+"""Digits of a digest that an artifact's alias has."""
+
+
+def score(name: str) -> str:
+    """Return the name of a score in the history; each component's own value is ``<this>/<component>`` in the summary.
+
+    Args:
+        name: Column of the table of scores.
+    """
+    return f"analysis/{name}"
+
+
+def picture(name: str) -> str:
+    """Return the name of the picture of a score or curve."""
+    return f"analysis/{name}_picture"
+
+
+def chart(name: str) -> str:
+    """Return the name of the chart that W&B draws from a table of its own."""
+    return f"analysis/{name}_chart"
+
+
+def experiment_of(folder: Path) -> str:
+    """Return the name of the experiment that the folder of a run belongs to: ``runs/<experiment>/<version>``."""
+    return folder.absolute().parent.name
+
+
+def run_name(folder: Path, command: str) -> str:
+    """Return the name of the W&B run of one command on a run's folder."""
+    return f"{experiment_of(folder)}-{folder.absolute().name}-{command}"
+
+
+def config_of(folder: Path) -> dict[str, Any]:
+    """Return the configuration of a run; nothing where it is gone or unreadable."""
+    try:
+        content = yaml.safe_load((folder / "config.yaml").read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError):
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def parent_of(folder: Path) -> Path | None:
+    """Return the folder of the run that a run was started from, if any."""
+    started_from = config_of(folder).get("start_from")
+    if not isinstance(started_from, str):
+        return None
+    path = Path(os.path.abspath(started_from))
+    above = path.parent if path.suffix == ".ckpt" else path
+    return above.parent if above.name == "checkpoints" else above
+
+
+def group_of(folder: Path) -> str:
+    """Return the group of a run: the one that was given, that of the run it was started from, or the experiment.
+
+    Args:
+        folder: The folder of the run; only its name is asked where it is gone.
+    """
+    seen: set[Path] = set()
+    while folder not in seen:
+        seen.add(folder)
+        given = (config_of(folder).get("wandb") or {}).get("group")
+        if given:
+            return str(given)
+        parent = parent_of(folder)
+        if parent is None:
+            break
+        folder = parent
+    return experiment_of(folder)
+
+
+def artifact(folder: Path, what: str) -> str:
+    """Return the name of an artifact of a run, which W&B keeps versions of.
+
+    Args:
+        folder: The folder of the run.
+        what: Such as ``tokenizer``, or the stem of a checkpoint.
+    """
+    return safe(run_name(folder, what))
+
+
+def safe(name: str) -> str:
+    """Return a name with nothing but letters, digits, dots, dashes and underscores, as artifacts have."""
+    return re.sub(r"[^\w.-]", "-", name)
+
+
+def version(name: str, digest: str) -> str:
+    """Return the name of the one version of an artifact whose content has this digest."""
+    return f"{name}:{digest[:DIGITS]}"

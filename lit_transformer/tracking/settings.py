@@ -1,0 +1,100 @@
+"""How Weights & Biases is used, and whether it can be."""
+
+from __future__ import annotations
+
+import netrc
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from lit_transformer.errors import UserError
+
+MODES = ("online", "offline", "disabled")
+
+
+@dataclass(frozen=True)
+class WandbSettings:
+    """Weights & Biases.
+
+    Args:
+        mode: online, offline (files in the run's folder; wandb sync uploads them) or disabled; WANDB_MODE when not
+            given, else offline.
+        project: Project.
+        entity: User or team; yours when not given.
+        group: Experiment that several commands belong to; that of the run that this one starts from, or the run's name,
+            when not given.
+        tags: Tags of the run.
+        log_weights: Log the initial weights and the analysed checkpoint as artifacts, not only tokenizer and scores.
+    """
+
+    mode: Literal["online", "offline", "disabled"] | None = None
+    project: str = "lit-transformer"
+    entity: str | None = None
+    group: str | None = None
+    tags: list[str] | None = None
+    log_weights: bool = True
+
+    @property
+    def effective_mode(self) -> str:
+        """The mode that holds.
+
+        Raises:
+            UserError: ``WANDB_MODE`` holds something else.
+        """
+        mode = self.mode or os.environ.get("WANDB_MODE") or "offline"
+        mode = {"dryrun": "offline", "run": "online"}.get(mode, mode)
+        if mode not in MODES:
+            raise UserError(f"WANDB_MODE is {mode!r}; give one of {', '.join(MODES)}.")
+        return mode
+
+    def check(self) -> str:
+        """Return the mode that holds, if it can be had.
+
+        Raises:
+            UserError: It is online and there is no key, or ``WANDB_MODE`` holds something else.
+        """
+        mode = self.effective_mode
+        if mode == "online" and not has_wandb_key():
+            raise UserError(
+                "Weights & Biases has no API key here; log in with `wandb login` or set WANDB_API_KEY, or go offline "
+                "with --wandb.mode offline (or WANDB_MODE=offline), or do without it: --wandb.mode disabled."
+            )
+        return mode
+
+    def ready(self, folder: Path) -> bool:
+        """Prepare the environment of a run, before anything else is done.
+
+        Args:
+            folder: Where the run's files go.
+
+        Returns:
+            Whether there is to be a run.
+
+        Raises:
+            UserError: It is to be online and there is no key, or ``WANDB_MODE`` holds something else.
+        """
+        mode = self.check()
+        if mode == "disabled":
+            return False
+        # The wandb package asks the environment, not the logger, in processes that it starts.
+        os.environ["WANDB_MODE"] = mode
+        os.environ.setdefault("WANDB_SILENT", "true")
+        # Tables wait there for their upload; by default in the home folder, which a cluster's node may not have.
+        os.environ.setdefault("WANDB_DATA_DIR", str(folder.absolute() / "wandb"))
+        return True
+
+
+def has_wandb_key() -> bool:
+    """Whether a key of Weights & Biases is in the environment or in the user's netrc file."""
+    if os.environ.get("WANDB_API_KEY"):
+        return True
+    host = os.environ.get("WANDB_BASE_URL", "https://api.wandb.ai").rpartition("//")[2].split("/")[0]
+    for name in (os.environ.get("NETRC"), "~/.netrc", "~/_netrc"):
+        path = Path(name).expanduser() if name else None
+        if path is not None and path.is_file():
+            try:
+                return netrc.netrc(path).authenticators(host) is not None
+            except (netrc.NetrcParseError, OSError):
+                return False
+    return False

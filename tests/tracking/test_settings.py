@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from lit_transformer.errors import UserError
+from lit_transformer.tracking.settings import WandbSettings, has_wandb_key
+
+
+@pytest.fixture(autouse=True)
+def nobody(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A user without any account."""
+    home = tmp_path_factory.mktemp("home")
+    monkeypatch.setenv("HOME", str(home))
+    for name in ("WANDB_MODE", "WANDB_API_KEY", "WANDB_BASE_URL", "WANDB_SILENT", "WANDB_DATA_DIR", "NETRC"):
+        monkeypatch.setenv(name, "")  # so that what the code sets is undone afterwards
+        monkeypatch.delenv(name)
+    return home
+
+
+@pytest.mark.parametrize(
+    ("setting", "variable", "mode"),
+    [
+        (None, None, "offline"),
+        (None, "", "offline"),
+        (None, "online", "online"),
+        (None, "dryrun", "offline"),
+        (None, "run", "online"),
+        ("offline", "online", "offline"),
+        ("disabled", "nonsense", "disabled"),
+    ],
+)
+def test_the_mode(setting: str | None, variable: str | None, mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if variable is not None:
+        monkeypatch.setenv("WANDB_MODE", variable)
+    assert WandbSettings(mode=setting).effective_mode == mode  # type: ignore[arg-type]
+
+
+def test_a_mode_that_does_not_exist(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WANDB_MODE", "Offline")
+    with pytest.raises(UserError, match="WANDB_MODE is 'Offline'; give one of online, offline, disabled"):
+        WandbSettings().ready(Path("runs"))
+
+
+def test_online_without_a_key_says_what_to_do_at_once(tmp_path: Path) -> None:
+    with pytest.raises(
+        UserError, match=r"no API key here; log in with `wandb login` or set WANDB_API_KEY.*--wandb\.mode"
+    ):
+        WandbSettings(mode="online").ready(tmp_path)
+    assert "WANDB_MODE" not in os.environ
+
+
+def test_what_waits_for_its_upload_lies_in_the_folder_of_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert WandbSettings().ready(tmp_path)
+    assert os.environ["WANDB_DATA_DIR"] == str(tmp_path / "wandb")
+    monkeypatch.setenv("WANDB_DATA_DIR", "elsewhere")
+    assert WandbSettings().ready(tmp_path)
+    assert os.environ["WANDB_DATA_DIR"] == "elsewhere"
+
+
+def test_disabled_leaves_the_environment_alone(tmp_path: Path) -> None:
+    assert not WandbSettings(mode="disabled").ready(tmp_path)
+    assert not {"WANDB_MODE", "WANDB_SILENT", "WANDB_DATA_DIR"} & os.environ.keys()
+
+
+def test_a_key_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not has_wandb_key()
+    monkeypatch.setenv("WANDB_API_KEY", "0" * 40)
+    assert has_wandb_key()
+
+
+@pytest.mark.parametrize(
+    ("content", "address", "found"),
+    [
+        ("machine api.wandb.ai login user password 0123", None, True),
+        ("machine example.org login user password 0123", None, False),
+        ("machine wandb.example.org login user password 0123", "https://wandb.example.org/", True),
+        ("machine api.wandb.ai login user password 0123", "https://wandb.example.org", False),
+        ("this is no netrc file", None, False),
+        ("", None, False),
+    ],
+)
+def test_a_key_in_the_users_netrc(
+    nobody: Path, content: str, address: str | None, found: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (nobody / ".netrc").write_text(content)
+    (nobody / ".netrc").chmod(0o600)
+    if address is not None:
+        monkeypatch.setenv("WANDB_BASE_URL", address)
+    assert has_wandb_key() is found
+
+
+def test_a_netrc_of_another_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "keys").write_text("machine api.wandb.ai login user password 0123")
+    monkeypatch.setenv("NETRC", str(tmp_path / "keys"))
+    assert has_wandb_key()
