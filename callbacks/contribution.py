@@ -104,6 +104,9 @@ class ContributionScore(ComponentScorer):
         self, analysis: Analysis, table: ScoreTable, baseline: Evaluation, ablations: Mapping[str, Evaluation]
     ) -> None:
         found = examples(baseline, ablations, analysis.texts("validation"), analysis.data.tokenizer.decode)
+        if not found:
+            # Every evaluation stopped early, and has no hypotheses.
+            return
         text = json.dumps({**found, "weights": table.about["weights"]}, indent=1, ensure_ascii=False)
         write_text(self.folder(analysis) / "examples.json", text + "\n")
 

@@ -16,7 +16,7 @@ class ContributionTable:
     """Contributions of components with all that stands beside them.
 
     Args:
-        rows: A row per component, in canonical order; see the README for the columns.
+        rows: A row per component, in canonical order; see docs/files.md for the columns.
         about: How they were scored and what was found of all together, as plain types.
     """
 

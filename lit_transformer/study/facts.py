@@ -25,7 +25,7 @@ from lit_transformer.study.tokens import batches_of, target_tokens
 log = logging.getLogger(__name__)
 
 AVERAGE = "average.ckpt"
-_CHANGES = ("pruning", "rewinding", "theseus")
+_CHANGES = ("pruning", "rewinding", "theseus", "layer_theseus")
 
 
 @dataclass(frozen=True)
