@@ -22,6 +22,7 @@ from lit_transformer.files import write_text
 from lit_transformer.loggers import WandbSettings, run_loggers
 from lit_transformer.module import LitTransformer
 from lit_transformer.run_folder import new_run_folder, remove_if_empty
+from lit_transformer.terminal import is_quiet
 from lit_transformer.trainer import ScoringCallback, Trainer
 
 DEFAULT_SCORING = "callbacks.ContributionScore"
@@ -223,8 +224,12 @@ class TransformerCLI(LightningCLI):
             options["logger"] = False
         if command != "fit":
             options["enable_checkpointing"] = False
-        if command == "predict":
+        if command == "analyze" or is_quiet():
+            # An analysis shows its evaluations.
             options["enable_progress_bar"] = False
+            given = options.get("callbacks") or []
+            given = given if isinstance(given, list) else [given]
+            options["callbacks"] = [each for each in given if not isinstance(each, pl.callbacks.ProgressBar)]
         if options.get("enable_model_summary") is None:
             # It knows no components; the model itself says how many parameters they have.
             options["enable_model_summary"] = False
@@ -256,13 +261,19 @@ class TransformerCLI(LightningCLI):
         """Return the callbacks that each command has beside those of the configuration, named by class path."""
         given = options.get("callbacks") or []
         given = given if isinstance(given, list) else [given]
+        shows = options.get("enable_progress_bar") is not False
+        shows = shows and not any(isinstance(callback, pl.callbacks.ProgressBar) for callback in given)
+        progress = [_make("callbacks.RunProgress")] if shows else []
         if command == "analyze":
             return [] if any(isinstance(callback, ScoringCallback) for callback in given) else [_make(DEFAULT_SCORING)]
         if command != "fit":
-            return []
+            return progress
         made = [
+            *progress,
             _make("callbacks.Throughput"),
             _make("callbacks.GradientNorm"),
+            _make("callbacks.Memory"),
+            _make("callbacks.NonTerminated"),
             _make("callbacks.SampleTranslations", count=config["samples"].count),
         ]
         stopping: EarlyStoppingSettings = config["early_stopping"]
