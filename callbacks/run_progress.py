@@ -88,9 +88,9 @@ class RunProgress(ProgressBar):
 
     @override
     def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        self._end_scoring()
         if trainer.state.fn != "fit" or self._time is None:
             return
+        self._end_scoring()
         self._time.resume()
         name = str(getattr(pl_module, "validation_bleu", "val/bleu"))
         if name in trainer.callback_metrics:

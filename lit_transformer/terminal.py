@@ -8,9 +8,13 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import TYPE_CHECKING
 
-from rich.console import Console
-from rich.progress import Progress, ProgressColumn
+if TYPE_CHECKING:
+    # Not before Lightning: Python keeps the first of two equal unions, and with rich.progress loaded Lightning's
+    # `int | float` is `float | int`, which makes of --trainer.limit_val_batches 1 the whole split, 1.0.
+    from rich.console import Console
+    from rich.progress import Progress, ProgressColumn
 
 QUIET = "LIT_TRANSFORMER_QUIET"
 """Environment variable that stands for ``--quiet``, also in the processes that a command starts."""
@@ -31,6 +35,8 @@ def is_live() -> bool:
 
 def console(stderr: bool = False) -> Console:
     """Return what prints tables and text, to standard output unless asked otherwise; silent where nothing is shown."""
+    from rich.console import Console
+
     # With emoji, ":sa:" in the name of a component would become one.
     return Console(stderr=stderr, emoji=False, markup=False, highlight=False, quiet=is_quiet())
 
@@ -53,6 +59,8 @@ def live_progress(*columns: ProgressColumn) -> Progress:
     Args:
         columns: What it shows.
     """
+    from rich.progress import Progress
+
     return Progress(
         *columns,
         console=console(stderr=True),

@@ -145,8 +145,8 @@ class TestEveryScorer:
         scorer = "--trainer.callbacks+=callbacks.CriticalityScore", "--trainer.callbacks.grid=full"
         # A beam takes its time; of the components that it is tried on, each kind is one.
         chosen = COMPONENTS if beam == 1 else ["e:sa:1", "e:ff:1", "d:sa:2", "d:ea:1", "d:ff:1"]
-        options = "--trainer.callbacks+=callbacks.ContributionScore", *scorer, f"--model.decoding.beam={beam}"
-        options = *options, f"--components={','.join(chosen)}"
+        changed = f"--model.decoding.beam={beam}", f"--components={','.join(chosen)}"
+        options = "--trainer.callbacks+=callbacks.ContributionScore", *scorer, *changed
         made: list[dict[str, float]] = []
         for decoding in ("verified", "plain"):
             succeed(of("analyze", trained, *options, "--output", decoding, "--decoding", decoding), tmp_path)

@@ -57,6 +57,10 @@ def test_fit_trains_as_one_process_with_twice_the_batches(pair: Path, text: Path
     made, expected = (metric(root / "runs/run/version_0", "val/loss") for root in (pair, tmp_path))
     # Adam turns rounding into steps where the true gradient is zero.
     assert made == pytest.approx(expected, rel=1e-2)
+    # What is counted is counted over both.
+    made, expected = (metric(root / "runs/run/version_0", "train/padding") for root in (pair, tmp_path))
+    assert list(made.values()) == pytest.approx(list(expected.values()), abs=1e-6)
+    assert len(set(made.values())) > 1
 
 
 def test_analysis_after_fit_is_that_of_one_process(pair: Path, tmp_path: Path) -> None:
