@@ -17,7 +17,16 @@ from lit_transformer.terminal import QUIET, is_live, is_quiet
 
 DEBUG = "LIT_TRANSFORMER_DEBUG"
 # What Lightning says in every run, whatever happens in it.
-NO_NEWS = ("Seed set to", "GPU available: False", "TPU available: False", "💡 Tip", "Using bfloat16 Automatic")
+NO_NEWS = (
+    "Seed set to",
+    "GPU available: False",
+    "TPU available: False",
+    "💡 Tip",
+    "Using bfloat16 Automatic",
+    "Restoring states from",
+    "Restored all states from",
+    "Loaded model weights from",
+)
 COMMANDS = {
     "fit": "train a model",
     "validate": "score a checkpoint on the validation split, and write its translations",
