@@ -350,4 +350,5 @@ def test_two_processes_make_the_same_files(whole: Path, trained: Path, tmp_path:
     lines = [path.read_text().splitlines() for path in sorted((tmp_path / "two/analysis/average").glob("*.jsonl"))]
     assert len(lines) == 2
     keys = [json.loads(line)["key"] for part in lines for line in part]
+    assert len(keys) == len(set(keys))
     assert set(keys) == {path.stem for path in (whole / "analysis/average/evaluations").iterdir()}
