@@ -1,4 +1,4 @@
-"""Runs commands in processes that are forked from this one, which saves the seconds of the imports."""
+"""Runs commands, and functions, in processes that are forked from this one: that saves the seconds of the imports."""
 
 from __future__ import annotations
 
@@ -33,6 +33,7 @@ class Forked:
         env: Added to the environment.
         hook: Called in the process before the command.
         after: Called in the process when the command has ended well.
+        work: Called in place of the command.
     """
 
     def __init__(
@@ -42,6 +43,7 @@ class Forked:
         env: Mapping[str, str] | None = None,
         hook: Hook | None = None,
         after: Hook | None = None,
+        work: Hook | None = None,
     ) -> None:
         # They live as long as this does.
         self._output, self._errors = (tempfile.TemporaryFile() for _ in range(2))  # noqa: SIM115
@@ -50,11 +52,10 @@ class Forked:
         sys.stderr.flush()
         self.pid = os.fork()
         if self.pid == 0:
-            self._be(list(args), folder, env or {}, hook, after)
+            command = (lambda: main(list(args))) if work is None else work
+            self._be(folder, env or {}, [each for each in (hook, command, after) if each is not None])
 
-    def _be(
-        self, args: list[str], folder: Path, env: Mapping[str, str], hook: Hook | None, after: Hook | None
-    ) -> NoReturn:
+    def _be(self, folder: Path, env: Mapping[str, str], steps: Sequence[Hook]) -> NoReturn:
         status = 1
         try:
             os.dup2(self._output.fileno(), 1)
@@ -65,11 +66,8 @@ class Forked:
             os.environ.update(env)
             os.chdir(folder)
             sys.argv = ["lit-transformer"]
-            if hook is not None:
-                hook()
-            main(args)
-            if after is not None:
-                after()
+            for step in steps:
+                step()
             status = 0
         except SystemExit as stop:
             status = stop.code if isinstance(stop.code, int) else 0 if stop.code is None else 1
@@ -119,7 +117,11 @@ class Forked:
 
 
 def two_processes(
-    args: Sequence[str], folder: Path, hook: Hook | None = None, after: Hook | None = None
+    args: Sequence[str],
+    folder: Path,
+    hook: Hook | None = None,
+    after: Hook | None = None,
+    work: Hook | None = None,
 ) -> tuple[Forked, Forked]:
     """Start a command on two processes, as torchrun would.
 
@@ -128,13 +130,14 @@ def two_processes(
         folder: Current folder of the command.
         hook: Called in both before the command.
         after: Called in both when it has ended well.
+        work: Called in both in place of the command; it has to ask for the two processes itself.
     """
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = str(free.getsockname()[1])
     env = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "WORLD_SIZE": "2", "NODE_RANK": "0"}
     whole = [*args, "--trainer.devices=2", "--trainer.strategy=ddp"]
-    first, second = (Forked(whole, folder, {**env, "LOCAL_RANK": str(rank)}, hook, after) for rank in range(2))
+    first, second = (Forked(whole, folder, {**env, "LOCAL_RANK": str(rank)}, hook, after, work) for rank in range(2))
     return first, second
 
 
