@@ -10,8 +10,11 @@ from callbacks.initial_weights import InitialWeights
 from callbacks.kept_checkpoints import KeptCheckpoints
 from callbacks.layer_ablation import LayerAblation
 from callbacks.layer_theseus import LayerTheseus
+from callbacks.memory import Memory
+from callbacks.non_terminated import NonTerminated
 from callbacks.pruning import ComponentPruning
 from callbacks.rewinding import ComponentRewinding
+from callbacks.run_progress import RunProgress
 from callbacks.sample_translations import SampleTranslations
 from callbacks.shallow_decoder import ShallowDecoder
 from callbacks.theseus import Theseus
@@ -33,7 +36,10 @@ __all__ = [
     "LastCheckpoint",
     "LayerAblation",
     "LayerTheseus",
+    "Memory",
+    "NonTerminated",
     "RecentCheckpoints",
+    "RunProgress",
     "SampleTranslations",
     "ShallowDecoder",
     "Theseus",

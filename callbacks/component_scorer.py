@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -11,16 +12,22 @@ import pytorch_lightning as pl
 
 from lit_transformer.analysis import Analysis
 from lit_transformer.components import ENCODER_KINDS, component_ids, kind_of, layer_of, select
+from lit_transformer.importance.endless import endless_line
 from lit_transformer.importance.evaluator import Observer
 from lit_transformer.importance.plan import Plan
 from lit_transformer.importance.scores import RELIABLE_BASELINE
 from lit_transformer.importance.tables import Row, ScoreTable
+from lit_transformer.importance.variant import Variant
 from lit_transformer.module import LitTransformer
 from lit_transformer.progress import EvaluationProgress
 from lit_transformer.surgery import component_parameters
 from lit_transformer.tracking.run import log_component_scores, others_of
 from lit_transformer.tracking.tables import scored
 from lit_transformer.trainer import Trainer
+
+log = logging.getLogger(__name__)
+
+BASELINE = Variant().name
 
 
 class ComponentScorer(pl.Callback, ABC):
@@ -72,13 +79,27 @@ class ComponentScorer(pl.Callback, ABC):
         return analysis.report_folder if self.folder(analysis) == analysis.folder else self.folder(analysis)
 
     @contextlib.contextmanager
-    def progress(self, analysis: Analysis, total: int) -> Iterator[Observer]:
-        """Show each evaluation on validation as it is made, and the time left; yields what shows those of others."""
+    def progress(self, analysis: Analysis, total: int, at_most: bool = False) -> Iterator[Observer]:
+        """Show each evaluation on validation as it is made, and the time left; yields what shows those of others.
+
+        Afterwards a line warns of variants that forget to stop.
+
+        Args:
+            analysis: The analysis.
+            total: Number of evaluations.
+            at_most: Whether fewer may do.
+        """
+        before = set(analysis.evaluator.endless)
         with (
-            EvaluationProgress(total, shown=analysis.is_first) as shown,
+            EvaluationProgress(total, shown=analysis.is_first, at_most=at_most) as shown,
             analysis.evaluator.observed(shown.advance),
         ):
             yield shown.advance
+        shares = dict(analysis.evaluator.endless)
+        asked = {name: share for name, share in shares.items() if name not in before | {BASELINE}}
+        line = endless_line(asked, shares.get(BASELINE, 1.0))
+        if line is not None and analysis.is_first:
+            log.warning(line)
 
     def table(self, analysis: Analysis) -> ScoreTable:
         """Return the table of scores, with the columns that stand for every scorer."""

@@ -22,8 +22,9 @@ from lit_transformer.importance.scores import CAP
 from lit_transformer.importance.tables import ScoreTable
 from lit_transformer.importance.variant import Value, Variant, ablation
 from lit_transformer.module import LitTransformer
-from lit_transformer.progress import print_contributions
 from lit_transformer.report.figures import heat_map
+from lit_transformer.terminal import say
+from lit_transformer.terminal_tables import print_contributions
 from lit_transformer.trainer import Trainer
 
 
@@ -120,5 +121,6 @@ class ContributionScore(ComponentScorer):
         heat_map(scores, picture, title=title, subtitle=self.subtitle(table), score="contribution")
         print_contributions(table.rows, table.about, self._prefix)
         for path in (folder / "scores.csv", folder / "scores.json", picture):
-            print(path)
+            say(path)
         log_scores(trainer, name, table.rows, picture, bars=f"{self._prefix}drop")
+        log_scores(trainer, f"{self._prefix}non_terminated", table.rows)

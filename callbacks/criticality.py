@@ -34,9 +34,10 @@ from lit_transformer.importance.tables import ScoreTable, table_text
 from lit_transformer.importance.variant import Variant
 from lit_transformer.importance.weight_change import TOLERANCE, WeightChange, weight_change
 from lit_transformer.module import LitTransformer
-from lit_transformer.progress import print_criticalities
 from lit_transformer.report.figures import heat_map
 from lit_transformer.surgery import component_parameters
+from lit_transformer.terminal import say
+from lit_transformer.terminal_tables import print_criticalities
 from lit_transformer.trainer import Trainer
 
 CURVES = "criticality_curves.csv"
@@ -136,7 +137,7 @@ class CriticalityScore(ComponentScorer):
         """
         evaluator, chosen, plan = analysis.evaluator, self.chosen(analysis), self.plan(analysis)
         layers = pl_module.network.config.decoder_layers
-        with self.progress(analysis, len(plan.variants) + plan.at_most):
+        with self.progress(analysis, len(plan.variants) + plan.at_most, plan.at_most > 0):
             [baseline] = evaluator.run([Chain.of(Variant())])
             if self.variant != "interpolate":
                 self._control(trainer, analysis, baseline)
@@ -164,7 +165,7 @@ class CriticalityScore(ComponentScorer):
             table.correlate("criticality_and_module_criticality", "criticality", "module_criticality")
             table.correlate("drop_and_rerandomized_drop", "drop", "rerandomized_drop")
             table.write()
-            print(self.folder(analysis) / "scores.csv")
+            say(self.folder(analysis) / "scores.csv")
             log_scores(trainer, CONTROL_SCORES[self.variant], rows)
 
     def _variant(self, component: str, alpha: float, path: Sequence[float] = (), plain: bool = False) -> Variant:
@@ -284,5 +285,5 @@ class CriticalityScore(ComponentScorer):
         )
         print_criticalities(table.rows, table.about, epsilon)
         for path in (folder / "scores.csv", folder / "scores.json", folder / CURVES, picture):
-            print(path)
+            say(path)
         log_scores(trainer, "criticality", table.rows, picture)

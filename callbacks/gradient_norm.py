@@ -11,7 +11,11 @@ from lit_transformer.trainer import logging_interval
 
 
 class GradientNorm(pl.Callback):
-    """Logs ``train/gradient_norm``, the L2 norm over all parameters before clipping, when the Trainer logs."""
+    """Logs ``train/gradient_norm``, when the Trainer logs.
+
+    It is the L2 norm of the gradient of the loss (nats per piece) over all parameters, before clipping; of several
+    processes that of their mean gradient.
+    """
 
     @override
     def on_before_optimizer_step(

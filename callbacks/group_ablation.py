@@ -20,9 +20,10 @@ from lit_transformer.importance.ranking import random_order
 from lit_transformer.importance.tables import load_scores, table_text
 from lit_transformer.importance.variant import Variant, ablation
 from lit_transformer.module import LitTransformer
-from lit_transformer.progress import print_group_ablation
 from lit_transformer.report.curves import group_ablation_curve
 from lit_transformer.surgery import component_parameters
+from lit_transformer.terminal import say
+from lit_transformer.terminal_tables import print_group_ablation
 from lit_transformer.tracking.run import log_group_ablation, others_of
 from lit_transformer.trainer import Trainer
 
@@ -107,7 +108,7 @@ class GroupAblation(ComponentScorer):
                 made from are missing.
         """
         chosen, plan = self.chosen(analysis), self.plan(analysis)
-        with self.progress(analysis, len(plan.variants) + plan.at_most) as shown:
+        with self.progress(analysis, len(plan.variants) + plan.at_most, plan.at_most > 0) as shown:
             analysis.evaluator.run([Chain.of(Variant())])
             rows = self._curves(analysis, self._orders(analysis, chosen), shown)
         if analysis.is_first:
@@ -259,7 +260,7 @@ class GroupAblation(ComponentScorer):
         group_ablation_curve(rows, picture, subtitle=f"{analysis.checkpoint.name}; orders are chosen on validation")
         print_group_ablation([row for row in rows if row["order"] in made], analysis.about())
         for path in (folder / CURVES, folder / "scores.json", picture):
-            print(path)
+            say(path)
         new = [row for row in rows if row["order"] in made]
         for logger in others_of(trainer.loggers):
             for row in new:

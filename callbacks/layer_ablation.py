@@ -16,8 +16,9 @@ from lit_transformer.importance.evaluator import Chain
 from lit_transformer.importance.plan import Plan
 from lit_transformer.importance.variant import Variant, ablation
 from lit_transformer.module import LitTransformer
-from lit_transformer.progress import print_layer_ablation
 from lit_transformer.surgery import component_parameters
+from lit_transformer.terminal import say
+from lit_transformer.terminal_tables import print_layer_ablation
 from lit_transformer.tracking.run import log_layer_ablation, others_of
 from lit_transformer.trainer import Trainer
 
@@ -73,7 +74,7 @@ class LayerAblation(ComponentScorer):
         """
         evaluator, plan = analysis.evaluator, self.plan(analysis)
         layers = self._layers(evaluator.components, self.chosen(analysis))
-        with self.progress(analysis, len(plan.variants) + plan.at_most):
+        with self.progress(analysis, len(plan.variants) + plan.at_most, plan.at_most > 0):
             [baseline] = evaluator.run([Chain.of(Variant())])
             steps = self._greedy(analysis, layers)
         if analysis.is_first:
@@ -149,7 +150,7 @@ class LayerAblation(ComponentScorer):
         table.add(SECTION, {"chosen_on": "validation", "rows": rows}, [])
         table.write()
         print_layer_ablation(rows, analysis.about())
-        print(self.folder(analysis) / "scores.json")
+        say(self.folder(analysis) / "scores.json")
         for logger in others_of(trainer.loggers):
             for row in rows:
                 logger.log_metrics({f"analysis/{SECTION}/{row['step']}": row["validation_bleu"]})

@@ -6,16 +6,20 @@ import time
 from typing import Any
 
 import pytorch_lightning as pl
+import torch
+from torch import Tensor
 from typing_extensions import override
 
-from lit_transformer.data.batch import Batch
+from lit_transformer.data.batch import PAD, Batch
 from lit_transformer.trainer import logging_interval
 
 
 class Throughput(pl.Callback):
-    """Logs ``train/target_tokens_per_second`` over all processes, and ``train/padding``, the share of padding.
+    """Logs how fast training goes and how much of it is padding, over all processes, when the Trainer logs.
 
-    Time spent in validation does not count. A token is a target piece or the end of a sentence.
+    ``train/target_tokens_per_second``: tokens per second; a token is a target piece or the end of a sentence. Time
+    spent in validation does not count. ``train/padding``: share of padding in the batches, source and target side
+    together, from 0 to 1. Both are of the steps since they were logged last.
     """
 
     def __init__(self) -> None:
@@ -24,6 +28,7 @@ class Throughput(pl.Callback):
     def _reset(self) -> None:
         self._tokens = 0
         self._cells = 0
+        self._source_tokens: Tensor | int = 0
         self._seconds = 0.0
 
     @override
@@ -47,15 +52,20 @@ class Throughput(pl.Callback):
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, outputs: Any, batch: Batch, batch_idx: int
     ) -> None:
         self._tokens += batch.target_tokens
-        self._cells += batch.target[:, 1:].numel()
+        self._cells += batch.source.numel() + batch.target[:, 1:].numel()
+        # It stays where the batch is: reading it would wait for the device.
+        self._source_tokens = self._source_tokens + batch.source.ne(PAD).sum()
         # While gradients are accumulated, several batches belong to one step.
         if trainer.global_step % logging_interval(trainer) != 0 or trainer.global_step == self._logged_step:
             return
         now = time.perf_counter()
         seconds = self._seconds + now - self._resumed
-        rate = self._tokens * trainer.world_size / max(seconds, 1e-9)
-        pl_module.log("train/target_tokens_per_second", rate, prog_bar=True)
-        pl_module.log("train/padding", 1.0 - self._tokens / max(self._cells, 1))
+        mine = [self._tokens / max(seconds, 1e-9), self._tokens + float(self._source_tokens), self._cells]
+        # float64 counts tokens exactly, where there is one.
+        sums = torch.tensor(mine, dtype=torch.float32 if pl_module.device.type == "mps" else torch.float64)
+        rate, tokens, cells = trainer.strategy.reduce(sums.to(pl_module.device), reduce_op="sum")
+        pl_module.log("train/target_tokens_per_second", rate.float(), prog_bar=True)
+        pl_module.log("train/padding", (1.0 - tokens / cells).float())
         self._reset()
         self._resumed = now
         self._logged_step = trainer.global_step

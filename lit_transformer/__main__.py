@@ -13,6 +13,7 @@ from pathlib import Path
 from lit_transformer import __version__
 from lit_transformer.errors import FirstProcessGoneError, UserError
 from lit_transformer.parser_messages import parser_line
+from lit_transformer.terminal import QUIET, is_live, is_quiet
 
 DEBUG = "LIT_TRANSFORMER_DEBUG"
 # What Lightning says in every run, whatever happens in it.
@@ -23,6 +24,9 @@ NO_NEWS = (
     "TPU available: False",
     "💡 Tip",
     "Using bfloat16 Automatic",
+    "Restoring states from",
+    "Restored all states from",
+    "Loaded model weights from",
 )
 INTERRUPTED, TERMINATED = 130, 143
 GOING_ON = {
@@ -54,9 +58,11 @@ def main(args: Sequence[str] | None = None) -> None:
     if args == ["--version"]:
         print(f"lit-transformer {__version__}")
         return
-    if "--debug" in args:
-        args.remove("--debug")
-        os.environ[DEBUG] = "1"
+    for flag, variable in (("--debug", DEBUG), ("--quiet", QUIET)):
+        if flag in args:
+            args.remove(flag)
+            # The processes that a command starts read it too.
+            os.environ[variable] = "1"
     _set_up_environment()
     try:
         args = with_config_paths(args)
@@ -73,6 +79,7 @@ def main(args: Sequence[str] | None = None) -> None:
             return
         from lit_transformer.cli import TransformerCLI
 
+        _set_up_lightning_messages()
         # LightningCLI and the processes that DDP starts read the command line themselves.
         sys.argv[1:] = args
         TransformerCLI()
@@ -112,7 +119,8 @@ def overview() -> str:
         "usage: lit-transformer COMMAND [--config FILE]... [--OPTION VALUE]...\n\n"
         f"commands:\n{commands}\n\n"
         "lit-transformer COMMAND --help lists the options of a command, --print_config their values.\n"
-        "A later --config and an option win over an earlier one; --debug shows where an error comes from."
+        "A later --config and an option win over an earlier one. --quiet shows nothing\n"
+        "but translations, warnings and errors; --debug shows where an error comes from."
     )
 
 
@@ -201,6 +209,10 @@ def _set_up_environment() -> None:
     """
     if "OMP_WAIT_POLICY" not in os.environ:
         os.environ.setdefault("GOMP_SPINCOUNT", "10000")
+    if is_quiet() or not is_live():
+        # Their bars are drawn again and again, in a file too.
+        os.environ.setdefault("HF_DATASETS_DISABLE_PROGRESS_BARS", "1")
+        os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
     # A process that has lost the first one would show a page of addresses in C++ before our line.
     os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
 
@@ -221,14 +233,13 @@ def _leave_process_group() -> None:
 
 def _set_up_messages() -> None:
     """Show our messages on standard error, and spare the user those that ask for nothing."""
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(logging.Formatter("%(message)s"))
     first = os.environ.get("LOCAL_RANK", "0") == "0" and os.environ.get("RANK", "0") == "0"
+    least = logging.WARNING if is_quiet() else logging.INFO
     for name in ("lit_transformer", "callbacks"):
         logger = logging.getLogger(name)
-        logger.setLevel(logging.INFO if first else logging.ERROR)
+        logger.setLevel(least if first else logging.ERROR)
         logger.propagate = False
-        logger.handlers = [handler]
+        logger.handlers = [_MessageHandler()]
     for name in ("pytorch_lightning.utilities.rank_zero", "lightning_fabric.utilities.seed"):
         logging.getLogger(name).addFilter(_is_news)
     for message in (
@@ -242,6 +253,21 @@ def _set_up_messages() -> None:
         ".*Checkpoint directory .* exists and is not empty.*",
     ):
         warnings.filterwarnings("ignore", message=message)
+
+
+def _set_up_lightning_messages() -> None:
+    """Show Lightning's messages as ours; it sets up its own way when it is imported."""
+    for name in ("pytorch_lightning", "lightning_fabric"):
+        logger = logging.getLogger(name)
+        logger.setLevel(logging.WARNING if is_quiet() else logging.INFO)
+        logger.handlers = [_MessageHandler()]
+
+
+class _MessageHandler(logging.Handler):
+    """Writes to what is standard error now: a progress display lets messages come out above it."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        print(self.format(record), file=sys.stderr, flush=True)
 
 
 def _is_news(record: logging.LogRecord) -> bool:

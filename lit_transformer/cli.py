@@ -29,6 +29,7 @@ from lit_transformer.files import write_text
 from lit_transformer.loggers import run_loggers
 from lit_transformer.module import LitTransformer
 from lit_transformer.run_folder import new_run_folder, remove_if_empty
+from lit_transformer.terminal import is_quiet
 from lit_transformer.tracking.run import finish
 from lit_transformer.tracking.settings import WandbSettings
 from lit_transformer.trainer import ScoringCallback, Trainer
@@ -236,8 +237,12 @@ class TransformerCLI(LightningCLI):
             options["logger"] = False
         if command != "fit":
             options["enable_checkpointing"] = False
-        if command == "predict":
+        if command == "analyze" or is_quiet():
+            # An analysis shows its evaluations.
             options["enable_progress_bar"] = False
+            given = options.get("callbacks") or []
+            given = given if isinstance(given, list) else [given]
+            options["callbacks"] = [each for each in given if not isinstance(each, pl.callbacks.ProgressBar)]
         if options.get("enable_model_summary") is None:
             # It knows no components; the model itself says how many parameters they have.
             options["enable_model_summary"] = False
@@ -270,15 +275,21 @@ class TransformerCLI(LightningCLI):
         given = options.get("callbacks") or []
         given = given if isinstance(given, list) else [given]
         tracking = _make("callbacks.WandbTracking", log_weights=config["wandb"].log_weights)
+        shows = options.get("enable_progress_bar") is not False
+        shows = shows and not any(isinstance(callback, pl.callbacks.ProgressBar) for callback in given)
+        progress = [_make("callbacks.RunProgress")] if shows else []
         if command == "analyze":
             scoring = any(isinstance(callback, ScoringCallback) for callback in given)
             return [tracking] if scoring else [_make(DEFAULT_SCORING), tracking]
         if command != "fit":
-            return [tracking] if command == "test" else []
+            return [*progress, tracking] if command == "test" else progress
         made = [
             tracking,
+            *progress,
             _make("callbacks.Throughput"),
             _make("callbacks.GradientNorm"),
+            _make("callbacks.Memory"),
+            _make("callbacks.NonTerminated"),
             _make("callbacks.SampleTranslations", count=config["samples"].count),
         ]
         stopping: EarlyStoppingSettings = config["early_stopping"]

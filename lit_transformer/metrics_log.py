@@ -75,6 +75,21 @@ class MetricsLog(Logger):
             writer.writerows(rows)
 
 
+def last_value(folder: str | Path, metric: str) -> float | None:
+    """Return the last value of a metric of a run; None where there is none, or no file that can be read.
+
+    Args:
+        folder: The folder of the run.
+        metric: Name of the metric.
+    """
+    try:
+        with MetricsLog(folder).path.open(encoding="utf-8", newline="") as file:
+            values = [float(row["value"]) for row in csv.DictReader(file) if row["metric"] == metric]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return values[-1] if values else None
+
+
 def _ends_with_newline(path: Path) -> bool:
     with path.open("rb") as file:
         file.seek(-1, 2)

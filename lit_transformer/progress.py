@@ -1,18 +1,106 @@
-"""What a person sees in the terminal: progress on standard error, results on standard output."""
+"""How far something is, and the time left."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Mapping, Sequence
+import math
+import time
+from collections.abc import Callable
 from types import TracebackType
-from typing import Any
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-from rich.table import Table
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn, TimeElapsedColumn
+from rich.table import Column
+from rich.text import Text
+from typing_extensions import override
 
-WIDEST = 30
+from lit_transformer.terminal import is_live, is_quiet, live_progress, tell
+
+WIDEST = 24
 """Characters of a variant's name that are shown, so that the bar keeps to its line."""
+
+INSTANT = 0.05
+"""Seconds below which something was not done but found to be done already."""
+
+
+def duration(seconds: float) -> str:
+    """Return a time as hours, minutes and seconds, such as ``0:05:10``."""
+    whole = round(max(seconds, 0.0))
+    return f"{whole // 3600}:{whole // 60 % 60:02}:{whole % 60:02}"
+
+
+def time_left(seconds: float | None, bound: str = "") -> str:
+    """Return the time left in words, such as ``0:05:10 left``.
+
+    Args:
+        seconds: The time in seconds; None where it is not known.
+        bound: How sure it is: ``at most``, ``at least``, or nothing.
+    """
+    return "-:--:-- left" if seconds is None else f"{bound} {duration(seconds)} left".lstrip()
+
+
+class TimeLeft:
+    """Estimates the time left of pieces of work of about one size, by those that were done.
+
+    Args:
+        total: Number of pieces.
+        clock: Tells the time in seconds.
+    """
+
+    def __init__(self, total: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._left, self._clock = total, clock
+        self._last = clock()
+        self._pieces, self._spent = 0, 0.0
+
+    def done(self) -> None:
+        """Say that a piece is done; one that took no time was done before and tells nothing about the others."""
+        now = self._clock()
+        took, self._last = now - self._last, now
+        self._left -= 1
+        if took >= INSTANT:
+            self._pieces += 1
+            self._spent += took
+
+    def seconds(self) -> float | None:
+        """Return the seconds left; None while they can't be told."""
+        if self._left <= 0:
+            return 0.0
+        if not self._pieces:
+            return None
+        each = self._spent / self._pieces
+        # The piece that is being done counts down, and then waits.
+        return self._left * each - min(self._clock() - self._last, each)
+
+
+class Countdown(ProgressColumn):
+    """A column with the time left, in the first line alone where there are several.
+
+    Args:
+        left: Tells it, in words.
+    """
+
+    def __init__(self, left: Callable[[], str]) -> None:
+        super().__init__(Column(no_wrap=True))
+        self._left = left
+
+    @override
+    def render(self, task: Task) -> Text:
+        return Text(self._left() if task.id == 0 else "", style="progress.remaining")
+
+
+def bar_columns(left: Callable[[], str]) -> tuple[ProgressColumn, ...]:
+    """Return the columns of a bar that takes the room that its line leaves.
+
+    Args:
+        left: Tells the time left, in words.
+    """
+    return (
+        # With markup, ":sa:" in the name of a component would become an emoji.
+        TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True)),
+        # The only one that gives way.
+        BarColumn(bar_width=None),
+        MofNCompleteColumn(table_column=Column(no_wrap=True)),
+        TimeElapsedColumn(table_column=Column(no_wrap=True)),
+        Countdown(left),
+    )
 
 
 class EvaluationProgress:
@@ -21,25 +109,17 @@ class EvaluationProgress:
     Args:
         total: Number of evaluations to come.
         shown: Whether this process shows anything.
+        at_most: Whether fewer evaluations may do.
     """
 
-    def __init__(self, total: int, shown: bool = True) -> None:
-        self._console = Console(stderr=True, emoji=False)
-        self._total = total
-        self._done = 0
-        self._shown = shown
+    def __init__(self, total: int, shown: bool = True, at_most: bool = False) -> None:
+        self._total, self._done = total, 0
+        self._bound = "at most" if at_most else ""
+        self._shown = shown and not is_quiet()
+        self._time = TimeLeft(total)
         self._bar: Progress | None = None
-        if shown and self._console.is_terminal:
-            self._bar = Progress(
-                # With markup, ":sa:" in the name of a component would become an emoji.
-                TextColumn("{task.description}", markup=False),
-                BarColumn(),
-                MofNCompleteColumn(),
-                TimeElapsedColumn(),
-                TextColumn("left"),
-                TimeRemainingColumn(),
-                console=self._console,
-            )
+        if self._shown and is_live():
+            self._bar = live_progress(*bar_columns(lambda: time_left(self._time.seconds(), self._bound)))
             self._task = self._bar.add_task("baseline", total=total)
 
     def __enter__(self) -> EvaluationProgress:
@@ -61,150 +141,66 @@ class EvaluationProgress:
             bleu: What it scored, in BLEU points; None where that is not what was computed.
         """
         self._done += 1
+        self._time.done()
         name = name if len(name) <= WIDEST else f"{name[: WIDEST - 1]}…"
         text = f"{name:<15}" + ("" if bleu is None else f" {bleu:6.2f} BLEU")
         if self._bar is not None:
             self._bar.update(self._task, advance=1, description=text)
         elif self._shown:
-            print(f"{self._done:>3}/{self._total}  {text}", file=sys.stderr, flush=True)
+            seconds = self._time.seconds()
+            left = "" if seconds is None else f"  {time_left(seconds, self._bound)}"
+            tell(f"{self._done:>3}/{self._total}  {text}{left}")
 
 
-def print_contributions(rows: Sequence[Mapping[str, Any]], about: Mapping[str, Any], prefix: str = "") -> None:
-    """Print the table of contributions, the most important component first.
-
-    Args:
-        rows: The table's rows.
-        about: What the numbers rest on.
-        prefix: Of the columns, such as ``mean_``.
-    """
-    baseline = about["baseline"]
-    scored = [row for row in rows if f"{prefix}contribution" in row]
-    columns = ["rank", "component", "BLEU", "drop", "interval", "", "score"]
-    lines = [
-        [
-            str(row[f"{prefix}rank"]),
-            str(row["component"]),
-            f"{row[f'{prefix}ablated_bleu']:.2f}",
-            f"{row[f'{prefix}drop']:+.2f}",
-            f"{row[f'{prefix}drop_lower']:+.1f} to {row[f'{prefix}drop_upper']:+.1f}",
-            str(row[f"{prefix}label"]),
-            f"{row[f'{prefix}contribution']:.2f}",
-        ]
-        for row in sorted(scored, key=lambda row: int(row[f"{prefix}rank"]))
-    ]
-    kind = " (mean ablation)" if prefix else ""
-    _print_table(f"Contribution of each component{kind}", columns, lines, about)
-    Console(emoji=False).print(
-        f"Baseline {baseline['bleu']:.2f} BLEU on {baseline['sentences']} sentences of validation. BLEU: without the "
-        "component; drop: BLEU lost; interval: of the drop, 95 % over the choice of sentences, for all components at "
-        "once; score: contribution.",
-        highlight=False,
-    )
-    if not about["reliable"]:
-        print("A baseline this low makes the scores unreliable (reliable: false in scores.json).")
-
-
-def print_criticalities(rows: Sequence[Mapping[str, Any]], about: Mapping[str, Any], epsilon: float) -> None:
-    """Print the table of criticalities, the most critical component first.
+class TrainingTime:
+    """Estimates the time left of a training: that of its steps, and that of the validations between them.
 
     Args:
-        rows: The table's rows.
-        about: What the numbers rest on.
-        epsilon: The drop that counts, in BLEU points.
+        steps: Optimizer steps in all; infinite where that is not known.
+        every: Optimizer steps between two validations; infinite where there is none.
+        step: Optimizer steps done already.
+        clock: Tells the time in seconds.
     """
-    scored = [row for row in rows if "criticality" in row]
-    columns = ["rank", "component", "criticality", "drop", "moved by", "cosine", ""]
-    lines = [
-        [
-            str(row["criticality_rank"]),
-            str(row["component"]),
-            f"{row['criticality']:.1f}",
-            f"{row['criticality_drop']:+.2f}",
-            f"{row['relative_distance']:.2f}",
-            f"{row['cosine']:.2f}",
-            ("moved little" if row["moved_little"] else "") or ("early" if "criticality_early" in row else ""),
-        ]
-        for row in sorted(scored, key=lambda row: int(row["criticality_rank"]))
-    ]
-    _print_table("Criticality of each component", columns, lines, about)
-    Console(emoji=False).print(
-        f"Criticality: the least share of its training that a component needs for a drop below {epsilon:.2f} BLEU (0: "
-        "its initial weights do); drop: there. Moved by: distance from the initial weights over their length.",
-        highlight=False,
-    )
 
+    def __init__(self, steps: float, every: float, step: int = 0, clock: Callable[[], float] = time.monotonic) -> None:
+        self._steps, self._every, self._clock = steps, every, clock
+        self._first = self._step = step
+        self._began = clock()
+        self._paused: float | None = None
+        self._validations, self._validating = 0, 0.0
 
-def print_group_ablation(rows: Sequence[Mapping[str, Any]], about: Mapping[str, Any]) -> None:
-    """Print the curve of a group ablation.
+    def advance(self, step: int) -> None:
+        """Say how many optimizer steps are done."""
+        self._step = step
 
-    Args:
-        rows: A row per step.
-        about: What the numbers rest on.
-    """
-    splits = [name.removesuffix("_bleu") for name in rows[0] if name.endswith("_bleu")]
-    columns = ["order", "step", "removed", "parameters", *(f"{split} BLEU" for split in splits)]
-    lines = [
-        [
-            str(row["order"]),
-            str(row["step"]),
-            str(row["component"]) or "nothing",
-            f"{-int(row['parameters_removed']):,}",
-            *(f"{float(row[f'{split}_bleu']):.2f}" for split in splits),
-        ]
-        for row in rows
-    ]
-    _print_table("Components removed one after another, without retraining", columns, lines, about)
+    def pause(self) -> None:
+        """Say that a validation begins."""
+        self._paused = self._clock()
 
+    def resume(self) -> None:
+        """Say that a validation ends."""
+        if self._paused is not None:
+            self._validating += self._clock() - self._paused
+            self._validations += 1
+            self._paused = None
 
-def print_layer_ablation(rows: Sequence[Mapping[str, Any]], about: Mapping[str, Any]) -> None:
-    """Print what whole decoder layers cost that are removed one after another.
+    @property
+    def is_lower_bound(self) -> bool:
+        """Whether there are validations to come and none has shown how long they take."""
+        return self._validations == 0 and self._validations_left() > 0
 
-    Args:
-        rows: A row per step.
-        about: What the numbers rest on.
-    """
-    columns = ["step", "layer", "removed", "parameters", "BLEU", "drop"]
-    lines = [
-        [
-            str(row["step"]),
-            "" if row["layer"] is None else str(row["layer"]),
-            ", ".join(row["components"]) or "nothing",
-            f"{-int(row['parameters_removed']):,}",
-            f"{float(row['validation_bleu']):.2f}",
-            f"{float(row['validation_drop']):+.2f}",
-        ]
-        for row in rows
-    ]
-    _print_table("Decoder layers removed one after another, without retraining", columns, lines, about)
+    def seconds(self) -> float | None:
+        """Return the seconds left; None while they can't be told."""
+        made = self._step - self._first
+        if math.isinf(self._steps) or made == 0:
+            return None
+        now = self._clock() if self._paused is None else self._paused
+        left = (now - self._began - self._validating) / made * max(self._steps - self._step, 0)
+        if self._validations:
+            left += self._validating / self._validations * self._validations_left()
+        return left
 
-
-def print_plans(plans: Mapping[str, tuple[int, int, int]], about: Mapping[str, Any], seconds: float, size: int) -> None:
-    """Print what an analysis would evaluate.
-
-    Args:
-        plans: By name of the scorer: evaluations that are certain, how many of them are known already, and how many
-            more there may be.
-        about: What the numbers would rest on.
-        seconds: Time of one plain evaluation of the whole scoring set, from a sample.
-        size: Bytes that the analysis keeps in memory beside the model.
-    """
-    columns = ["scorer", "evaluations", "of them known", "and at most"]
-    _print_table("To be evaluated", columns, [[name, *map(str, numbers)] for name, numbers in plans.items()], about)
-    certain = sum(made - known for made, known, _ in plans.values())
-    most = certain + sum(more for *_, more in plans.values())
-    Console(emoji=False).print(
-        f"A plain evaluation takes about {seconds:.1f} s here, so this takes at most {most * seconds / 60:.1f} minutes "
-        f"on one process. Memory: about {size / 2**20:.0f} MiB beside the model.",
-        highlight=False,
-    )
-
-
-def _print_table(title: str, columns: Sequence[str], lines: Sequence[Sequence[str]], about: Mapping[str, Any]) -> None:
-    left = ("component", "", "order", "removed", "scorer")
-    console = Console(emoji=False)
-    table = Table(title=title, caption=str(about["signature"]))
-    for name in columns:
-        table.add_column(name, justify="left" if name in left else "right", no_wrap=True)
-    for line in lines:
-        table.add_row(*line)
-    console.print(table)
+    def _validations_left(self) -> float:
+        if math.isinf(self._every) or math.isinf(self._steps):
+            return 0
+        return math.floor(self._steps / self._every) - math.floor(self._step / self._every)

@@ -22,7 +22,7 @@ from lit_transformer.files import make_folder, write_text
 from lit_transformer.importance.plan import Plan
 from lit_transformer.model import weights_digest
 from lit_transformer.module import LitTransformer
-from lit_transformer.progress import print_plans
+from lit_transformer.terminal_tables import print_plans, print_scores
 from lit_transformer.trainer_checks import check_callbacks, check_resumable, interval_checked, options_checked
 from lit_transformer.translations import read_input, write_lines, write_translations
 
@@ -146,8 +146,8 @@ class Trainer(pl.Trainer):
             weights_only: See Lightning.
         """
         ckpt_path = self._adopt(ckpt_path, datamodule)
-        results = super().validate(model, dataloaders, ckpt_path, verbose, datamodule, True)
-        self._write_split("validation", model, ckpt_path)
+        results = super().validate(model, dataloaders, ckpt_path, False, datamodule, True)
+        self._write_split("validation", model, ckpt_path, verbose)
         return results
 
     @override
@@ -171,8 +171,8 @@ class Trainer(pl.Trainer):
             weights_only: See Lightning.
         """
         ckpt_path = self._adopt(ckpt_path, datamodule)
-        results = super().test(model, dataloaders, ckpt_path, verbose, datamodule, True)
-        self._write_split("test", model, ckpt_path)
+        results = super().test(model, dataloaders, ckpt_path, False, datamodule, True)
+        self._write_split("test", model, ckpt_path, verbose)
         return results
 
     @override
@@ -352,18 +352,23 @@ class Trainer(pl.Trainer):
         finally:
             self.limit_val_batches = limit
 
-    def _write_split(self, split: str, model: LitTransformer, ckpt_path: str | None) -> None:
+    def _write_split(self, split: str, model: LitTransformer, ckpt_path: str | None, verbose: bool) -> None:
         if not self.is_global_zero or ckpt_path is None or self.sanity_checking:
             return
         about = model.scoring_settings(split)
+        if verbose:
+            print_scores(self._scores(), about, Path(ckpt_path).name, len(model.translations))
         if len(model.translations) < about["scoring_set"]["sentences"]:
             log.warning("Only %d sentences were scored, so nothing is written.", len(model.translations))
             return
         folder = run_folder_of(ckpt_path) / "translations" / Path(ckpt_path).stem / self.datamodule.set_name(split)
         write_translations(folder, model.translations)
-        scores = {name: round(float(value), 6) for name, value in self.callback_metrics.items()}
-        write_text(folder / "scores.json", json.dumps({"scores": scores, **about}, indent=2, ensure_ascii=False) + "\n")
+        content = {"scores": self._scores(), **about}
+        write_text(folder / "scores.json", json.dumps(content, indent=2, ensure_ascii=False) + "\n")
         log.info("Translations and scores are in %s.", folder)
+
+    def _scores(self) -> dict[str, float]:
+        return {name: round(float(value), 6) for name, value in self.callback_metrics.items()}
 
 
 def _plans(scoring: Sequence[ScoringCallback], analysis: Analysis) -> dict[str, Plan]:

@@ -19,10 +19,10 @@ ROOT = Path(__file__).parents[1]
 FLOORS = (
     {"lit_transformer"},
     {"errors"},
-    {"files", "components"},
-    {"bleu", "data", "checkpoints", "checkpoint_settings", "metrics_log", "progress", "recipe", "run_folder"},
+    {"files", "components", "terminal"},
+    {"bleu", "data", "checkpoints", "checkpoint_settings", "metrics_log", "recipe", "run_folder"},
     {"tracking"},
-    {"model", "loggers", "translations"},
+    {"model", "loggers", "progress", "terminal_tables", "translations"},
     {"surgery", "decoding", "initial_weights"},
     {"importance", "module"},
     {"analysis", "report"},

@@ -1,204 +1,179 @@
 from __future__ import annotations
 
-import functools
-import os
-from typing import Any
+import math
+import sys
 
 import pytest
-from rich.console import Console
 
-from lit_transformer import progress as progress_module
-from lit_transformer.components import component_ids
-from lit_transformer.progress import (
-    EvaluationProgress,
-    print_contributions,
-    print_criticalities,
-    print_group_ablation,
-    print_layer_ablation,
-    print_plans,
+from lit_transformer.progress import EvaluationProgress, TimeLeft, TrainingTime, duration, time_left
+from lit_transformer.terminal import QUIET
+from tests.pseudo_terminal import COLOURED, pseudo_terminal
+
+
+class Clock:
+    """Time that passes only when it is told to."""
+
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0, "0:00:00"), (-3, "0:00:00"), (59.6, "0:01:00"), (3661, "1:01:01"), (360_000, "100:00:00")]
 )
-
-SIGNATURE = "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0"
-TERMINAL = functools.partial(Console, force_terminal=True)
-
-
-def rows() -> list[dict[str, Any]]:
-    """A row for each component of a base model, in canonical order, the last of which is the most important one."""
-    return [
-        {
-            "component": component,
-            "rank": 30 - place,
-            "parameters": 1_050_624,
-            "ablated_bleu": 36.5 - place,
-            "drop": place - 0.25,
-            "drop_lower": place - 1.25,
-            "drop_upper": place + 0.5,
-            "label": "negligible" if place else "undecided",
-            "contribution": place / 29,
-        }
-        for place, component in enumerate(component_ids(6, 6))
-    ]
+def test_times_in_words(seconds: float, text: str) -> None:
+    assert duration(seconds) == text
 
 
-def about(**changes: Any) -> dict[str, Any]:
-    return {"signature": SIGNATURE, "baseline": {"bleu": 36.25, "sentences": 1014}, "reliable": True, **changes}
+def test_time_left_in_words() -> None:
+    assert time_left(61.0) == "0:01:01 left"
+    assert time_left(61.0, "at most") == "at most 0:01:01 left"
+    assert time_left(None, "at least") == "-:--:-- left"
 
 
-@pytest.fixture(autouse=True)
-def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
-    # datasets puts another object in the place of os.environ when it has worked with several processes.
-    monkeypatch.setattr(Console, "_environ", os.environ)
-    monkeypatch.setenv("COLUMNS", "80")
-    for name in ("FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
-        monkeypatch.delenv(name, raising=False)
+class TestTimeLeft:
+    def test_what_is_found_done_tells_nothing_about_what_is_to_come(self) -> None:
+        clock = Clock()
+        left = TimeLeft(10, clock)
+        assert left.seconds() is None
+        for _ in range(4):
+            clock.now += 0.01
+            left.done()
+        assert left.seconds() is None
+        for took in (50.0, 70.0):
+            clock.now += took
+            left.done()
+        assert left.seconds() == 4 * 60
+
+    def test_it_counts_down_and_then_waits(self) -> None:
+        clock = Clock()
+        left = TimeLeft(3, clock)
+        clock.now += 60
+        left.done()
+        clock.now += 20
+        assert left.seconds() == 2 * 60 - 20
+        clock.now += 500
+        assert left.seconds() == 60
+        for _ in range(2):
+            left.done()
+        assert left.seconds() == 0
 
 
-class TestTable:
-    def shown(self, capsys: pytest.CaptureFixture[str], **changes: Any) -> list[str]:
-        print_contributions(rows(), about(**changes))
-        out, err = capsys.readouterr()
-        assert err == ""
-        return out.splitlines()
+class TestTrainingTime:
+    def test_steps_and_the_validations_to_come(self) -> None:
+        clock = Clock()
+        training = TrainingTime(steps=100, every=25, clock=clock)
+        assert training.seconds() is None
+        clock.now += 50
+        training.advance(25)
+        # 2 seconds a step; nobody knows yet how long the four validations take.
+        assert training.seconds() == 75 * 2
+        assert training.is_lower_bound
+        training.pause()
+        clock.now += 30
+        assert training.seconds() == 75 * 2
+        training.resume()
+        assert training.seconds() == 75 * 2 + 3 * 30
+        assert not training.is_lower_bound
+        clock.now += 150
+        training.advance(100)
+        assert training.seconds() == 0
 
-    def test_it_fits_80_columns_and_every_id_is_there(self, capsys: pytest.CaptureFixture[str]) -> None:
-        lines = self.shown(capsys)
-        assert max(map(len, lines)) <= 80
-        # Letter by letter: ":sa:" is an emoji to rich.
-        for component in component_ids(6, 6):
-            assert sum(f" {component} " in line for line in lines) == 1, component
-        assert all(ord(character) < 0x3000 for line in lines for character in line)
+    def test_a_resumed_run_counts_its_own_steps(self) -> None:
+        clock = Clock()
+        training = TrainingTime(steps=1000, every=math.inf, step=900, clock=clock)
+        clock.now += 30
+        training.advance(910)
+        assert training.seconds() == 90 * 3
+        assert not training.is_lower_bound
 
-    def test_the_most_important_comes_first(self, capsys: pytest.CaptureFixture[str]) -> None:
-        lines = self.shown(capsys)
-        order = [name for line in lines for name in component_ids(6, 6) if f" {name} " in line]
-        assert order == component_ids(6, 6)[::-1]
-        first = next(line for line in lines if " d:ff:6 " in line)
-        assert [cell.strip(" │") for cell in first.split("│") if cell.strip()] == [
-            "1",
-            "d:ff:6",
-            "7.50",
-            "+28.75",
-            "+27.8 to +29.5",
-            "negligible",
-            "1.00",
-        ]
-        assert "-0.25" in next(line for line in lines if " e:sa:1 " in line)
-
-    def test_what_the_numbers_rest_on(self, capsys: pytest.CaptureFixture[str]) -> None:
-        lines = self.shown(capsys)
-        assert any(SIGNATURE in line for line in lines)
-        assert "Baseline 36.25 BLEU on 1014 sentences of validation." in " ".join(lines)
-        assert not any("unreliable" in line for line in lines)
-
-    def test_a_low_baseline_is_told(self, capsys: pytest.CaptureFixture[str]) -> None:
-        text = " ".join(" ".join(self.shown(capsys, reliable=False)).split())
-        assert "makes the scores unreliable (reliable: false in scores.json)" in text
-
-    def test_that_of_mean_ablation_has_its_own_columns(self, capsys: pytest.CaptureFixture[str]) -> None:
-        [*others, last] = rows()
-        mean = {f"mean_{name}": value for name, value in last.items() if name not in ("component", "parameters")}
-        print_contributions([*others, {**mean, "component": last["component"]}], about(), "mean_")
-        out = capsys.readouterr().out
-        assert "mean ablation" in out
-        assert " d:ff:6 " in out
-        assert " e:sa:1 " not in out
+    def test_without_an_end_there_is_no_time_left(self) -> None:
+        clock = Clock()
+        training = TrainingTime(steps=math.inf, every=25, clock=clock)
+        clock.now += 30
+        training.advance(10)
+        assert training.seconds() is None
+        assert not training.is_lower_bound
 
 
-class TestOtherTables:
-    def test_criticality(self, capsys: pytest.CaptureFixture[str]) -> None:
-        row = {"criticality_drop": 0.25, "relative_distance": 0.05, "cosine": 0.99, "moved_little": True}
-        scored: list[dict[str, Any]] = [
-            {**row, "component": "d:sa:1", "criticality": 0.0, "criticality_rank": 2},
-            {**row, "component": "d:ea:1", "criticality": 0.9, "criticality_rank": 1, "moved_little": False},
-            {"component": "e:sa:1"},
-        ]
-        print_criticalities(scored, about(), 0.5)
-        lines = capsys.readouterr().out.splitlines()
-        assert max(map(len, lines)) <= 80
-        found = [line for line in lines if ":1 " in line]
-        assert [cell.strip() for cell in found[0].split("│")[1:4]] == ["1", "d:ea:1", "0.9"]
-        assert "moved little" in found[1]
-        assert "below 0.50 BLEU" in " ".join(lines)
-        assert len(found) == 2
-
-    def test_group_ablation(self, capsys: pytest.CaptureFixture[str]) -> None:
-        row = {"order": "greedy", "validation_bleu": "36.25", "test_bleu": 35.5}
-        steps = [
-            {**row, "step": 0, "component": "", "parameters_removed": "0"},
-            {**row, "step": 1, "component": "d:sa:3", "parameters_removed": 1050624, "test_bleu": 35.125},
-        ]
-        print_group_ablation(steps, about())
-        lines = capsys.readouterr().out.splitlines()
-        assert max(map(len, lines)) <= 80
-        assert [cell.strip() for cell in lines[-3].split("│")[1:-1]] == [
-            "greedy",
-            "1",
-            "d:sa:3",
-            "-1,050,624",
-            "36.25",
-            "35.12",
-        ]
-        assert "nothing" in lines[-4]
-
-    def test_layer_ablation(self, capsys: pytest.CaptureFixture[str]) -> None:
-        whole = {"validation_bleu": 36.25, "validation_drop": 0.0, "parameters_removed": 0}
-        steps: list[dict[str, Any]] = [{"step": 0, "layer": None, "components": [], **whole}]
-        for step, layer in enumerate((12, 10), start=1):
-            gone = [f"d:{kind}:{layer}" for kind in ("sa", "ea", "ff")]
-            drops = {"validation_bleu": 36.25 - step, "validation_drop": step, "parameters_removed": 99_200_960 * step}
-            steps.append({"step": step, "layer": layer, "components": gone, **drops})
-        print_layer_ablation(steps, about())
-        lines = capsys.readouterr().out.splitlines()
-        assert max(map(len, lines)) <= 80
-        cells = [[cell.strip() for cell in line.split("│")[1:-1]] for line in lines[-5:-2]]
-        assert cells[0] == ["0", "", "nothing", "0", "36.25", "+0.00"]
-        assert cells[2] == ["2", "10", "d:sa:10, d:ea:10, d:ff:10", "-198,401,920", "34.25", "+2.00"]
-
-    def test_a_plan(self, capsys: pytest.CaptureFixture[str]) -> None:
-        print_plans({"ContributionScore": (31, 1, 0), "CriticalityScore": (31, 1, 270)}, about(), 6.0, 3 << 20)
-        text = " ".join(capsys.readouterr().out.split())
-        assert "ContributionScore │ 31 │ 1 │ 0" in text
-        # 30 + 30 + 270 evaluations of 6 seconds.
-        assert "at most 33.0 minutes" in text
-        assert "about 3 MiB" in text
-
-
-class TestProgress:
+class TestEvaluationProgress:
     def test_plain_lines_without_a_terminal(self, capsys: pytest.CaptureFixture[str]) -> None:
         with EvaluationProgress(3) as progress:
             progress.advance("baseline", 36.253)
             progress.advance("d:sa:5", 0.5)
         assert capsys.readouterr() == ("", "  1/3  baseline         36.25 BLEU\n  2/3  d:sa:5            0.50 BLEU\n")
 
-    def test_other_processes_are_silent(
+    def test_forced_colours_make_no_terminal(
         self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        for console in (Console, TERMINAL):
-            monkeypatch.setattr(progress_module, "Console", console)
-            with EvaluationProgress(3, shown=False) as progress:
+        monkeypatch.setenv("FORCE_COLOR", "1")
+        self.test_plain_lines_without_a_terminal(capsys)
+
+    def test_other_processes_and_quiet_ones_are_silent(
+        self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def advance(shown: bool) -> None:
+            with EvaluationProgress(3, shown) as progress:
                 progress.advance("baseline", 36.25)
+
+        advance(shown=False)
+        with pseudo_terminal(monkeypatch) as terminal, monkeypatch.context() as patch:
+            patch.setattr(sys, "stderr", terminal.file)
+            advance(shown=False)
+            patch.setenv(QUIET, "1")
+            advance(shown=True)
+        assert terminal.text == ""
         assert capsys.readouterr() == ("", "")
 
-    def test_a_bar_in_a_terminal(self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(progress_module, "Console", TERMINAL)
-        with EvaluationProgress(3) as progress:
-            progress.advance("baseline", 36.25)
-            progress.advance("d:sa:5", 0.5)
-        out, err = capsys.readouterr()
-        assert out == ""
-        assert "d:sa:5            0.50 BLEU" in err
-        assert "2/3" in err
-        assert "left" in err
+    def draw(self, monkeypatch: pytest.MonkeyPatch, term: str = "xterm-256color", **env: str) -> tuple[list[str], str]:
+        """Return the lines of a terminal with a name that is too long, a time and a message, and all it was sent."""
+        long = "+".join(f"d:ea:{layer}" for layer in range(1, 13))
+        with pseudo_terminal(monkeypatch, term) as terminal, monkeypatch.context() as patch:
+            for name, value in env.items():
+                patch.setenv(name, value)
+            patch.setattr(sys, "stderr", terminal.file)
+            with EvaluationProgress(301, at_most=True) as progress:
+                progress._time._clock = clock = Clock()
+                progress._time._last = clock.now
+                progress.advance("baseline", 36.25)
+                clock.now += 3600.0
+                progress.advance(long, 0.5)
+                print("a message", file=sys.stderr)
+                if progress._bar is not None:
+                    progress._bar.refresh()
+        return terminal.lines, terminal.text
 
-    def test_the_bar_goes_when_something_fails(
-        self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(progress_module, "Console", TERMINAL)
+    def test_a_bar_in_a_terminal_fits_80_columns(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        lines, text = self.draw(monkeypatch)
+        assert max(map(len, lines)) == 80
+        assert "a message" in [line.strip() for line in lines]
+        bar = next(line for line in lines if "2/301" in line)
+        assert bar.startswith("d:ea:1+d:ea:2+d:ea:3+d:…   0.50 BLEU ━") or bar.startswith("d:ea:1+d:ea:2+d:ea:3+d:")
+        assert "0.50 BLEU" in bar
+        assert bar.endswith("at most 299:00:00 left")
+        assert COLOURED.search(text)
+        assert text.endswith("\x1b[?25h\r\x1b[1A\x1b[2K")  # the cursor is back and the bar is gone
 
+    def test_no_colours_where_they_are_not_wanted(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        lines, text = self.draw(monkeypatch, NO_COLOR="1")
+        assert any("2/301" in line for line in lines)
+        assert not COLOURED.search(text)
+
+    def test_a_terminal_that_draws_nothing_again_gets_lines(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        lines, text = self.draw(monkeypatch, term="dumb")
+        assert "\r" not in text
+        assert "\x1b" not in text
+        assert lines[1].startswith("  2/301  d:ea:1+d:ea:2+d:ea:3+d:")
+        assert lines[1].endswith("0.50 BLEU  at most 299:00:00 left")
+
+    def test_the_bar_goes_when_something_fails(self, monkeypatch: pytest.MonkeyPatch) -> None:
         def fail() -> None:
             with EvaluationProgress(3):
                 raise KeyboardInterrupt
 
-        with pytest.raises(KeyboardInterrupt):
-            fail()
-        assert capsys.readouterr().err.endswith("\x1b[?25h")  # the cursor is back
+        with pseudo_terminal(monkeypatch) as terminal, monkeypatch.context() as patch:
+            patch.setattr(sys, "stderr", terminal.file)
+            with pytest.raises(KeyboardInterrupt):
+                fail()
+        assert terminal.text.endswith("\x1b[?25h\r\x1b[1A\x1b[2K")

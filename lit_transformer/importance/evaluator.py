@@ -88,6 +88,9 @@ class Evaluator:
         self._plain = plain
         self._observers: list[Observer] = []
         self._made: list[Evaluation] = []
+        self.endless: dict[str, float] = {}
+        """Share of the translations, from 0 to 1, that met the length limit before their end, by name of the variant;
+        of every whole evaluation that was asked for."""
         self._identity = {"engine": ENGINE, "torch": str(torch.__version__), **(identity or {})}
 
     @property
@@ -142,6 +145,8 @@ class Evaluator:
             evaluation = self._decide(asked) if isinstance(asked, Question) else self._make(asked)
             self._journal.add(evaluation)
             self._made.append(evaluation)
+        if not evaluation.early:
+            self.endless[evaluation.variant.name] = evaluation.measures["non_terminated"]
         return evaluation
 
     def run(self, chains: Sequence[Chain]) -> list[Any]:

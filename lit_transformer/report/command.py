@@ -19,6 +19,7 @@ from lit_transformer.report.html.summary import run_summary, runs_summary
 from lit_transformer.report.pictures import run_pictures, runs_pictures
 from lit_transformer.report.runs import Run, read_runs
 from lit_transformer.report.studies import Study, is_study, read_study
+from lit_transformer.terminal import say
 
 
 @dataclass(frozen=True)
@@ -80,14 +81,14 @@ def main(args: Sequence[str]) -> None:
     made = make_report([Path(folder) for folder in given.folders], None if given.output is None else Path(given.output))
     for run in made.runs:
         for problem in run.problems:
-            print(f"{run.label}: {problem}")
+            say(f"{run.label}: {problem}")
     for path in (*made.pictures, made.page):
-        print(path)
+        say(path)
     if given.wandb is not None:
         # Its package takes seconds to load.
         from lit_transformer.report.wandb_report import publish
 
-        print(publish([Path(folder) for folder in given.folders], given.wandb))
+        say(publish([Path(folder) for folder in given.folders], given.wandb))
 
 
 def make_report(folders: Sequence[Path], output: Path | None = None) -> Report:

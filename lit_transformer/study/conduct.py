@@ -11,11 +11,13 @@ from lit_transformer.files import write_text
 from lit_transformer.study.checks import check_bases, check_count, content_of, named_structure
 from lit_transformer.study.facts import FileReader, Reader
 from lit_transformer.study.processes import Execute, execute, locked
+from lit_transformer.study.progress import StageProgress
 from lit_transformer.study.results import comparisons, rows_of
 from lit_transformer.study.runner import Study
 from lit_transformer.study.settings import StudySettings
 from lit_transformer.study.stages import Stages
 from lit_transformer.study.tables import comparisons_text, csv_text, markdown, terminal
+from lit_transformer.terminal import say
 from lit_transformer.tracking.settings import WandbSettings
 from lit_transformer.tracking.study import log_study
 
@@ -53,14 +55,16 @@ def run_study(
     else:
         check_count(settings, named)
     with locked(settings.path):
-        outcome = Study(settings, Stages(settings.path, execute, clock), reader, given).run(bases)
+        with StageProgress(clock) as progress:
+            stages = Stages(settings.path, execute, clock, progress)
+            outcome = Study(settings, stages, reader, given).run(bases)
         rows = rows_of(outcome, reader)
         compared = comparisons(rows)
         write_text(settings.path / "study.csv", csv_text(rows))
         write_text(settings.path / "comparisons.csv", comparisons_text(compared))
         write_text(settings.path / "study.md", markdown(settings, outcome, rows, compared))
-    print(terminal(rows, compared, outcome))
+    say(terminal(rows, compared, outcome))
     for name in ("study.csv", "comparisons.csv", "study.md"):
-        print(settings.path / name)
+        say(settings.path / name)
     log_study(wandb, settings.path, asdict(settings), [Path(run) for run in settings.base_runs or []])
     return bool(outcome.failed)

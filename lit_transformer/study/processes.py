@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from typing import IO, Protocol
 
 from lit_transformer.errors import UserError
 from lit_transformer.files import make_folder
+from lit_transformer.terminal import QUIET
 
 try:
     import fcntl
@@ -65,6 +67,8 @@ def execute(args: Sequence[str], log: Path, keep_output: bool = False) -> Ended:
             stderr=file,
             check=False,
             pass_fds=_held,
+            # Its log is to tell everything.
+            env={name: value for name, value in os.environ.items() if name != QUIET},
         )
     output = made.stdout.decode(errors="replace") if keep_output else ""
     with log.open("rb") as file:

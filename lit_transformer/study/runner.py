@@ -111,6 +111,7 @@ class Study:
             UserError: A run of another study, or of other settings, is in the way.
         """
         seeds = [base.seed for base in given] or self._settings.seeds
+        self._stages.progress.plan(list(self._keys(seeds, trains=not given)))
         bases = {base.seed: base for base in given} or self._bases()
         for base in given:
             stage = Stage(self._base_key(base.seed), "done")
@@ -121,6 +122,9 @@ class Study:
         for base in bases.values():
             self._ablate(base)
         self._choose_rate(bases)
+        for rate in self._settings.learning_rates:
+            self._stages.progress.end(self._rate_key(seeds[0], rate))
+        self._stages.progress.end("scoring-rates")
         for seed in seeds:
             if seed in bases:
                 self._run_arms(bases[seed], first=seed == next(iter(bases)))
@@ -137,6 +141,27 @@ class Study:
             speeds |= self._time(seed)
         return Outcome(self._made, self._chosen, self._matches, draws, speeds, list(self._failed.values()))
 
+    def _keys(self, seeds: Sequence[int], trains: bool) -> Iterator[str]:
+        """Yield the names of the stages that there will be, about in their order."""
+        if trains:
+            yield from map(self._base_key, seeds)
+        if self._needs_scores():
+            yield from (f"scores-seed{seed}" for seed in seeds)
+        yield from (f"ablations-seed{seed}" for seed in seeds)
+        rates = self._settings.learning_rates
+        several = bool(self._settings.arms) and len(rates) > 1
+        if several:
+            yield from (self._rate_key(seeds[0], rate) for rate in rates)
+            yield "scoring-rates"
+        for seed in seeds:
+            for arm, draw in self._planned():
+                # That one is a run of the choice of the rate.
+                if not (several and seed == seeds[0] and arm.family == TRAINED and arm.name == CONTROL[TRAINED]):
+                    yield self._key(arm, seed, draw)
+        yield "scoring"
+        if self._settings.sentences:
+            yield from (f"speed-seed{seed}" for seed in seeds)
+
     def _bases(self) -> dict[int, Base]:
         found = {}
         for seed in self._settings.seeds:
@@ -152,18 +177,21 @@ class Study:
 
     def _score_components(self, base: Base) -> None:
         """Score the components of a base model, where an arm asks for it."""
-        needed = any(arm.needs_scores for arm in self._arms) or any(arm.name == "shallow" for arm in self._arms)
-        needed = needed or any(arm.choice == "layers" for arm in self._arms)
-        needed = needed or (self._settings.count is None and any(arm.needs_count for arm in self._arms))
-        if needed:
+        if self._needs_scores():
             self._analyze(f"scores-seed{base.seed}", base, lambda: missing_scorers(self._settings, base))
+
+    def _needs_scores(self) -> bool:
+        needed = any(arm.needs_scores or arm.name == "shallow" or arm.choice == "layers" for arm in self._arms)
+        return needed or (self._settings.count is None and any(arm.needs_count for arm in self._arms))
 
     def _ablate(self, base: Base) -> None:
         def missing() -> list[dict[str, Any]]:
             return missing_ablations(self._settings, base, self._chosen, self._arms)
 
+        key = f"ablations-seed{base.seed}"
         if base.seed not in self._unscored:
-            self._analyze(f"ablations-seed{base.seed}", base, missing)
+            self._analyze(key, base, missing)
+        self._stages.progress.end(key)
 
     def _analyze(self, key: str, base: Base, missing: Callable[[], list[dict[str, Any]]]) -> None:
         stage = self._noted(self._stages.analyze(key, base.checkpoint, self._settings.accelerator, missing))
@@ -272,6 +300,7 @@ class Study:
             before, left = left, missing()
             if stage.is_done or len(left) == len(before):
                 break
+        self._stages.progress.end(key)
 
     def _time(self, seed: int) -> dict[Path, float]:
         """Return the sentences per second of the runs of a seed, decoded side by side."""

@@ -16,6 +16,8 @@ import yaml
 from lit_transformer.errors import UserError
 from lit_transformer.files import write_text
 from lit_transformer.study.processes import Ended, Execute
+from lit_transformer.study.progress import StageProgress
+from lit_transformer.terminal import tell
 
 STATE_FORMAT = 1
 VERSION = "version_0"
@@ -52,13 +54,21 @@ class Stages:
         folder: Folder of the study.
         execute: Runs a command.
         clock: Tells the time in seconds.
+        progress: Shows how far it is.
 
     Raises:
         UserError: There is a ``study.json`` that can't be read.
     """
 
-    def __init__(self, folder: Path, execute: Execute, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        execute: Execute,
+        clock: Callable[[], float] = time.monotonic,
+        progress: StageProgress | None = None,
+    ) -> None:
         self.folder, self._execute, self._clock = folder, execute, clock
+        self.progress = StageProgress(clock) if progress is None else progress
         self._path, self._written = folder / "study.json", ""
         self._content: dict[str, Any] = {"format": STATE_FORMAT, "decided": {}, "stages": {}}
         if self._path.is_file():
@@ -179,7 +189,7 @@ class Stages:
         module: str | None = None,
         command: Sequence[str] | None = None,
     ) -> Stage:
-        print(f"{key} ...", file=sys.stderr, flush=True)
+        self.progress.begin(key)
         seconds, started = self._seconds(key) + spent, self._clock()
         # Of a training stage, to know another time whether it was asked for the same.
         kept = {} if command is None else {"command": list(command)}
@@ -197,7 +207,10 @@ class Stages:
             write_text(save, ended.output)
         took = self._clock() - started
         stage = _ended(key, ended, is_done(), seconds + took)
-        print(f"{key}: {stage.message or 'done'} ({took:.0f} s)", file=sys.stderr, flush=True)
+        if stage.is_done:
+            tell(f"{key}: done ({took:.0f} s)")
+        else:
+            print(f"{key}: {stage.message} ({took:.0f} s)", file=sys.stderr, flush=True)
         return self._keep(stage, kept)
 
     def _check_same(self, key: str, command: Sequence[str], text: str, path: Path) -> None:
@@ -221,6 +234,7 @@ class Stages:
         content = {"status": stage.status, "seconds": round(stage.seconds, 1), **(kept or {})}
         self._content["stages"][stage.key] = content | ({"message": stage.message} if stage.message else {})
         self._write()
+        self.progress.end(stage.key, stage.seconds if stage.is_done else 0.0)
         return stage
 
     def _record(self, key: str) -> dict[str, Any]:

@@ -15,6 +15,9 @@ from lit_transformer.study.settings import StudySettings
 from lit_transformer.study.statistics import Comparison
 
 WIDTH = 80
+HEAD = 27
+"""Columns of arm and seed in the terminal."""
+
 TITLES = {"base": "Trained models", TRAINED: "From the trained model", SCRATCH: "From scratch"}
 _CHECKPOINT_ONLY = "this checkpoint only"
 
@@ -261,7 +264,10 @@ def _terminal_row(row: Row) -> Iterator[str]:
 
 
 def _line(arm: str, seed: str, parameters: str, *numbers: str) -> str:
-    return f"{arm:<22}{seed:>5}{parameters:>13}" + "".join(f"{number:>8}" for number in numbers)
+    room = HEAD - 1 - max(len(seed), 4)
+    # The name of the arm gives way to a seed of many digits.
+    shown = arm if len(arm) <= room else f"{arm[: room - 1]}…"
+    return f"{shown}{seed:>{HEAD - len(shown)}}{parameters:>13}" + "".join(f"{number:>8}" for number in numbers)
 
 
 def _label(row: Row) -> str:

@@ -82,8 +82,9 @@ class TestAnalysis:
         rows = read_csv(analysed[0].folder / "metrics.csv")
         logged = {row["metric"]: float(row["value"]) for row in rows if row["metric"].startswith("analysis/")}
         assert logged == {
-            f"analysis/contribution/{entry['component']}": pytest.approx(entry["contribution"])
+            f"analysis/{name}/{entry['component']}": pytest.approx(entry[name])
             for entry in about["components"]
+            for name in ("contribution", "non_terminated")
         }
 
     def test_the_weights_are_what_they_were(self, analysed: tuple[Setup, Digests]) -> None:

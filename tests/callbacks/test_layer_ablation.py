@@ -13,7 +13,8 @@ from lit_transformer.importance.evaluator import Evaluator
 from lit_transformer.importance.variant import Variant, ablation
 from lit_transformer.surgery import component_parameters
 from tests.callbacks.conftest import Setup
-from tests.end_to_end.running import of, read_json, run_process
+from tests.end_to_end.forking import run_on_two
+from tests.end_to_end.running import of, read_json
 
 LAYERS = {"decoder_layers": 3}
 
@@ -118,9 +119,8 @@ def test_the_plan_is_kept(setups: Callable[[], Setup], run: Setup, monkeypatch: 
 
 def test_two_processes_find_the_same(run: Setup, rows: list[dict[str, Any]], tmp_path: Path) -> None:
     options = ["--output", str(tmp_path), "--trainer.callbacks+=callbacks.LayerAblation", "--trainer.callbacks.count=2"]
-    command = of("analyze", run.folder / "checkpoints/best-loss.ckpt", *options, devices=2, strategy="ddp")
-    finished = run_process(command, tmp_path, env={"OMP_NUM_THREADS": "1"})
-    assert finished.status == 0, finished.errors
+    command = of("analyze", run.folder / "checkpoints/best-loss.ckpt", *options)
+    finished = run_on_two(command, tmp_path)
     assert read_json(tmp_path / "analysis/best-loss/scores.json")["layer_ablation"]["rows"] == rows
     shown = finished.output.decode().splitlines()
     for row in rows:

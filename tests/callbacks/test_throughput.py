@@ -63,9 +63,11 @@ def test_tokens_and_padding_by_hand(
     # Lightning counts the steps from 0 in the log.
     assert list(rates) == list(padding) == [step - 1 for step in range(every, steps + 1, every)]
     tokens = [sum(int(batch.target[:, 1:].ne(0).sum()) for batch in part) for part in parts]
-    cells = [sum(batch.target[:, 1:].numel() for batch in part) for part in parts]
+    sides = [[(batch.source, batch.target[:, 1:]) for batch in part] for part in parts]
+    cells = [sum(source.numel() + target.numel() for source, target in part) for part in sides]
+    empty = [sum(int(source.eq(0).sum() + target.eq(0).sum()) for source, target in part) for part in sides]
     assert list(rates.values()) == pytest.approx([count / (2.0 * size) for count in tokens], rel=1e-5)
-    assert list(padding.values()) == pytest.approx([1 - t / c for t, c in zip(tokens, cells, strict=True)], abs=1e-6)
+    assert list(padding.values()) == pytest.approx([e / c for e, c in zip(empty, cells, strict=True)], abs=1e-6)
     assert max(padding.values()) > 0
 
 

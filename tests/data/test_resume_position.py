@@ -1,14 +1,8 @@
-"""A resumed run goes on with the very next batch, wherever the checkpoint was written.
-
-Run as a script, this file is the worker of the test on two processes.
-"""
+"""A resumed run goes on with the very next batch, wherever the checkpoint was written."""
 
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 import warnings
 from pathlib import Path
 from typing import Any
@@ -24,6 +18,7 @@ from torch import Tensor
 from lit_transformer.data.batch import Batch
 from lit_transformer.data.datamodule import TranslationDataModule
 from lit_transformer.data.tokenizer import TokenizerSettings
+from tests.end_to_end.forking import CAN_FORK, two_processes
 
 PAIRS = 150
 # epoch, optimizer step, batch of the epoch, sentences
@@ -188,21 +183,23 @@ def test_checkpoint_inside_an_optimizer_step_is_told(
     assert "--trainer.val_check_interval" in caplog.text
 
 
-def run_two_processes(folder: Path, name: str, checkpoint: Path | None = None) -> list[dict[str, Any]]:
-    """Train on two processes; return what each of them noted."""
-    root = Path(__file__).parents[2]
-    environment = {
-        **os.environ,
-        "PYTHONPATH": str(root),
-        "OMP_NUM_THREADS": "1",
-        "HF_HOME": str(folder / "huggingface"),
-    }
-    command = [sys.executable, __file__, str(folder), name, *([str(checkpoint)] if checkpoint else [])]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
-    assert done.returncode == 0, done.stderr[-3000:]
+def run_two_processes(folder: Path, name: str, ckpt_path: Path | None = None) -> list[dict[str, Any]]:
+    """Train on two processes, and return what each noted."""
+    data = {**write_corpus(folder), "workers": 1}
+    options: dict[str, Any] = {"devices": 2, "strategy": "ddp", "max_epochs": 2, "accumulate_grad_batches": 2}
+
+    def work() -> None:
+        module = fit(folder, data, ckpt_path, **options)
+        notes = {"seen": module.seen, "validations": module.validations, "weight": module.weight.item()}
+        (folder / f"{name}-{module.global_rank}.json").write_text(json.dumps(notes))
+        torch.distributed.destroy_process_group()
+
+    for process in two_processes([], folder, work=work):
+        assert process.wait() == 0, process.errors
     return [json.loads((folder / f"{name}-{rank}.json").read_text()) for rank in range(2)]
 
 
+@pytest.mark.skipif(not CAN_FORK, reason="forks, which autograd can't beside a GPU")
 def test_two_processes(tmp_path: Path) -> None:
     write_corpus(tmp_path)
     whole = run_two_processes(tmp_path, "whole")
@@ -220,15 +217,3 @@ def test_two_processes(tmp_path: Path) -> None:
     for rank in range(2):
         assert resumed[rank]["seen"] == whole[rank]["seen"][done:]
         assert resumed[rank]["weight"] == whole[rank]["weight"]
-
-
-def main(folder: Path, name: str, ckpt_path: Path | None = None) -> None:
-    data = {**write_corpus(folder), "workers": 1}
-    options: dict[str, Any] = {"devices": 2, "strategy": "ddp", "max_epochs": 2, "accumulate_grad_batches": 2}
-    module = fit(folder, data, ckpt_path, **options)
-    notes = {"seen": module.seen, "validations": module.validations, "weight": module.weight.item()}
-    (folder / f"{name}-{module.global_rank}.json").write_text(json.dumps(notes))
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3]) if sys.argv[3:] else None)

@@ -89,7 +89,7 @@ def check_all(
 @pytest.mark.parametrize("beam", [1, 2, 4, 10])
 @pytest.mark.parametrize(("norm", "tie"), [("pre", "none"), ("post", "target"), ("pre", "all"), ("post", "none")])
 def test_same_text_as_plain_decoding(norm: Norm, tie: Tie, beam: int) -> None:
-    check_all(build(norm, tie), sources(24, 40, 6, 9), DecodingSettings(beam, 0.6, 5))
+    check_all(build(norm, tie), sources(16, 40, 6, 6), DecodingSettings(beam, 0.6, 5), pairs=2)
 
 
 @pytest.mark.parametrize("beam", [1, 4])
@@ -135,7 +135,7 @@ def test_ties(beam: int, round_to: float) -> None:
 )
 @pytest.mark.parametrize("beam", [1, 3])
 def test_room_and_sizes_do_not_change_the_text(beam: int, options: dict[str, int]) -> None:
-    check_all(build("post"), sources(20, 40, 6, 9), DecodingSettings(beam, 0.6, 5), **options)
+    check_all(build("post"), sources(12, 40, 6, 5), DecodingSettings(beam, 0.6, 5), pairs=2, **options)
 
 
 def test_keeps_no_more_than_there_is_room_for() -> None:

@@ -17,7 +17,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 from unittest import mock
 
 import torch
@@ -110,7 +110,13 @@ def write_text(folder: Path) -> Path:
     return folder
 
 
-def run(args: list[str], folder: Path, stdin: bytes = b"", env: Mapping[str, str] | None = None) -> Finished:
+def run(
+    args: list[str],
+    folder: Path,
+    stdin: bytes = b"",
+    env: Mapping[str, str] | None = None,
+    stderr: TextIO | None = None,
+) -> Finished:
     """Run a command in this process, and leave the process as it was.
 
     Args:
@@ -118,6 +124,7 @@ def run(args: list[str], folder: Path, stdin: bytes = b"", env: Mapping[str, str
         folder: Current folder of the command.
         stdin: Standard input.
         env: Added to the environment.
+        stderr: Standard error; what is written to it is returned where it is not given.
     """
     output = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
     errors = io.StringIO()
@@ -131,7 +138,7 @@ def run(args: list[str], folder: Path, stdin: bytes = b"", env: Mapping[str, str
         mock.patch.object(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin), encoding="utf-8")),
         contextlib.chdir(folder),
         contextlib.redirect_stdout(output),
-        contextlib.redirect_stderr(errors),
+        contextlib.redirect_stderr(errors if stderr is None else stderr),
     ):
         try:
             main(args)

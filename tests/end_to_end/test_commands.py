@@ -53,6 +53,7 @@ def test_fit_writes_a_run_folder(trained_once: Path) -> None:
         "train/gradient_norm",
         "train/target_tokens_per_second",
         "train/padding",
+        "train/memory",
         "val/loss",
         "val/perplexity",
         "val/bleu",

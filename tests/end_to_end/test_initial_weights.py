@@ -5,40 +5,37 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from lit_transformer.data.batch import Batch
 from lit_transformer.initial_weights import FILE, initial_weights_of
 from lit_transformer.model import weights_digest
 from lit_transformer.module import LitTransformer
+from tests.end_to_end.forking import CAN_FORK, Forked, run_on_two
 from tests.end_to_end.running import (
     load,
     options,
     run,
-    run_process,
     same_tensors,
     succeed,
     tiny_fit,
-    with_checkout,
 )
 
 FOLDER = Path("runs/run/version_0")
-KILLED = """
-import os, signal, sys
-from lit_transformer.__main__ import main
-from lit_transformer.module import LitTransformer
 
-def hook(self, batch, batch_idx):
-    if self.global_step == 4:
-        os.kill(os.getpid(), signal.SIGKILL)
-    original(self, batch, batch_idx)
 
-original, LitTransformer.on_train_batch_start = LitTransformer.on_train_batch_start, hook
-main(sys.argv[1:])
-"""
+def kill_at_step_4() -> None:
+    """Let training kill its process; called in that process."""
+    original = LitTransformer.on_train_batch_start
+
+    def hook(self: LitTransformer, batch: Batch, batch_idx: int) -> None:
+        if self.global_step == 4:
+            os.kill(os.getpid(), signal.SIGKILL)
+        original(self, batch, batch_idx)
+
+    LitTransformer.on_train_batch_start = hook  # type: ignore[method-assign]
 
 
 def digest_of(checkpoint: Path) -> str:
@@ -59,17 +56,11 @@ def test_fit_keeps_them_without_being_asked(trained_once: Path) -> None:
         assert same_tensors(initial_weights_of(path), expected.state_dict()), path
 
 
+@pytest.mark.skipif(not CAN_FORK, reason="forks, which autograd can't beside a GPU")
 def test_a_killed_and_resumed_run_keeps_the_first_file(text: Path, tmp_path: Path, trained_once: Path) -> None:
     args = tiny_fit(text, "--checkpoint.every_n_steps=1", "--seed_everything=3", max_steps=8)
-    killed = subprocess.run(
-        [sys.executable, "-c", KILLED, *args],
-        cwd=tmp_path,
-        env=with_checkout(os.environ),
-        capture_output=True,
-        timeout=120,
-        check=False,
-    )
-    assert killed.returncode == -signal.SIGKILL, killed.stderr.decode()
+    killed = Forked(args, tmp_path, hook=kill_at_step_4)
+    assert killed.wait() == -signal.SIGKILL, killed.errors
     file, last = tmp_path / FOLDER / FILE, tmp_path / FOLDER / "checkpoints/last.ckpt"
     before, content = file.stat(), file.read_bytes()
     succeed(["fit", "--ckpt_path", str(tmp_path / FOLDER)], tmp_path)
@@ -82,8 +73,7 @@ def test_a_killed_and_resumed_run_keeps_the_first_file(text: Path, tmp_path: Pat
 
 
 def test_two_processes_write_the_file_of_one(text: Path, tmp_path: Path, trained_once: Path) -> None:
-    finished = run_process(tiny_fit(text, devices=2, strategy="ddp"), tmp_path, timeout=240)
-    assert finished.status == 0, finished.errors
+    run_on_two(tiny_fit(text), tmp_path)
     assert [path.relative_to(tmp_path) for path in tmp_path.rglob("*.safetensors")] == [FOLDER / FILE]
     assert (tmp_path / FOLDER / FILE).read_bytes() == (trained_once / FILE).read_bytes()
     for path in (tmp_path / FOLDER / "checkpoints").iterdir():

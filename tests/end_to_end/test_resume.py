@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
-import sys
+import signal
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -14,6 +13,7 @@ import pytest
 
 from lit_transformer.data.batch import Batch
 from lit_transformer.module import LitTransformer
+from tests.end_to_end.forking import CAN_FORK, Forked
 from tests.end_to_end.running import (
     COMPONENTS,
     load,
@@ -23,7 +23,6 @@ from tests.end_to_end.running import (
     same_tensors,
     succeed,
     tiny_fit,
-    with_checkout,
 )
 
 # With 8 batches an epoch and two of them a step, there are 4 steps an epoch and validations after steps 2, 4, 6, ...
@@ -215,38 +214,27 @@ def test_a_run_that_ran_out_of_time_goes_on(text: Path, tmp_path: Path, whole: P
         assert metric(folder, name) == metric(whole, name)
 
 
+@pytest.mark.skipif(not CAN_FORK, reason="forks, which autograd can't beside a GPU")
 @pytest.mark.parametrize(("sent", "status"), [("SIGKILL", -9), ("SIGTERM", 143), ("SIGINT", 130)])
 def test_a_killed_process_changes_nothing(text: Path, tmp_path: Path, whole: Path, sent: str, status: int) -> None:
-    program = f"""
-import os, signal, sys
-from lit_transformer.__main__ import main
-from lit_transformer.module import LitTransformer
+    original = LitTransformer.on_train_batch_start
 
-# A shell's background job, such as this may be, ignores Ctrl-C.
-signal.signal(signal.SIGINT, signal.default_int_handler)
+    def hook(self: LitTransformer, data: Batch, batch_idx: int) -> None:
+        if (self.current_epoch, batch_idx) == (1, 3):
+            # A shell's background job, such as this may be, ignores Ctrl-C.
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            os.kill(os.getpid(), getattr(signal, sent))
+        original(self, data, batch_idx)
 
-def hook(self, batch, batch_idx):
-    if (self.current_epoch, batch_idx) == (1, 3):
-        os.kill(os.getpid(), signal.{sent})
-    original(self, batch, batch_idx)
-
-original, LitTransformer.on_train_batch_start = LitTransformer.on_train_batch_start, hook
-main(sys.argv[1:])
-"""
-    killed = subprocess.run(
-        [sys.executable, "-c", program, *tiny_fit(text, *MORE, **FIT)],
-        cwd=tmp_path,
-        env=with_checkout(os.environ),
-        capture_output=True,
-        timeout=120,
-        check=False,
-    )
-    assert killed.returncode == status, killed.stderr.decode()
+    # It is started for the process that is killed, and never stopped there.
+    killing = mock.patch.object(LitTransformer, "on_train_batch_start", hook)
+    killed = Forked(tiny_fit(text, *MORE, **FIT), tmp_path, hook=killing.start)
+    assert killed.wait() == status, killed.errors
     # What is no success is answered with how to go on, in one line.
-    last = killed.stderr.decode().splitlines()[-1]
+    last = killed.errors.splitlines()[-1] if killed.errors else ""
     assert ("fit --ckpt_path RUN goes on from its last checkpoint" in last) == (status > 0)
-    assert "Traceback" not in killed.stderr.decode()
-    assert "graceful shutdown" not in killed.stderr.decode()
+    assert "Traceback" not in killed.errors
+    assert "graceful shutdown" not in killed.errors
     check_same(resume(tmp_path), whole)
 
 

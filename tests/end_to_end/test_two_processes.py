@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import collections
 import os
-import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+import torch
 
+from tests.end_to_end.forking import CAN_FORK, run_on_two, two_processes
 from tests.end_to_end.running import (
     COMPONENTS,
     lines_of,
@@ -21,37 +23,7 @@ from tests.end_to_end.running import (
     run_process,
     succeed,
     tiny_fit,
-    with_checkout,
 )
-
-TWO = {"devices": 2, "strategy": "ddp"}
-# Runs a command and writes the names of the threads while it runs and when it has ended.
-THREADS = """
-import os
-from pathlib import Path
-from unittest import mock
-
-import torch
-
-from lit_transformer.__main__ import main
-
-
-def names():
-    return " ".join(path.read_text().strip() for path in Path("/proc/self/task").glob("*/comm"))
-
-
-within = []
-barrier = torch.distributed.barrier
-with mock.patch("torch.distributed.barrier", lambda *args, **more: [barrier(*args, **more), within.append(names())]):
-    main()
-Path(f"threads-{os.environ.get('LOCAL_RANK', '0')}").write_text(f"{within[-1]}\\n{names()}\\n")
-"""
-
-
-def succeed_on_two(args: list[str], folder: Path, **env: str) -> bytes:
-    finished = run_process(args, folder, env=env, timeout=240)
-    assert finished.status == 0, finished.errors
-    return finished.output
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +31,10 @@ def pair(tmp_path_factory: pytest.TempPathFactory, text: Path) -> Path:
     """The current folder of a fit on two processes, followed by the analysis."""
     root = tmp_path_factory.mktemp("pair")
     more = ["--model.dropout=0", "--trainer.callbacks+=callbacks.ContributionScore", "--wandb.mode=offline"]
-    succeed_on_two(tiny_fit(text, *more, max_steps=24, max_epochs=100, val_check_interval=12, **TWO), root)
+    # The others start their two processes themselves; here Lightning starts the second one.
+    args = tiny_fit(text, *more, max_steps=24, max_epochs=100, val_check_interval=12, devices=2, strategy="ddp")
+    finished = run_process(args, root, timeout=240)
+    assert finished.status == 0, finished.errors
     return root
 
 
@@ -82,6 +57,10 @@ def test_fit_trains_as_one_process_with_twice_the_batches(pair: Path, text: Path
     made, expected = (metric(root / "runs/run/version_0", "val/loss") for root in (pair, tmp_path))
     # Adam turns rounding into steps where the true gradient is zero.
     assert made == pytest.approx(expected, rel=1e-2)
+    # What is counted is counted over both.
+    made, expected = (metric(root / "runs/run/version_0", "train/padding") for root in (pair, tmp_path))
+    assert list(made.values()) == pytest.approx(list(expected.values()), abs=1e-6)
+    assert len(set(made.values())) > 1
 
 
 def test_analysis_after_fit_is_that_of_one_process(pair: Path, tmp_path: Path) -> None:
@@ -91,15 +70,6 @@ def test_analysis_after_fit_is_that_of_one_process(pair: Path, tmp_path: Path) -
     assert [row["component"] for row in made] == COMPONENTS
     assert made == read_csv(tmp_path / "analysis/average/scores.csv")
     assert read_json(folder / "analysis/average/scores.json")["baseline"]["sentences"] == 24
-
-
-def test_analyze_gives_the_scores_of_one_process(trained: Path, tmp_path: Path) -> None:
-    succeed(of("analyze", trained, "--output", str(tmp_path / "one")), tmp_path)
-    succeed_on_two(of("analyze", trained, "--output", str(tmp_path / "two"), **TWO), tmp_path)
-    tables = [read_csv(tmp_path / name / "analysis/average/scores.csv") for name in ("one", "two")]
-    assert tables[0] == tables[1]
-    assert max(float(row["drop"]) for row in tables[0]) > 5
-    assert (tmp_path / "two/report/contribution.png").is_file()
 
 
 def test_a_set_that_cannot_be_shared_evenly_is_scored_once(trained: Path, tmp_path: Path, text: Path) -> None:
@@ -112,7 +82,7 @@ def test_a_set_that_cannot_be_shared_evenly_is_scored_once(trained: Path, tmp_pa
     written = trained / "translations/average/three"
     succeed(args, tmp_path)
     one, hypotheses = read_json(written / "scores.json"), lines_of(written / "hypothesis.txt")
-    succeed_on_two([*args, "--trainer.devices=2", "--trainer.strategy=ddp"], tmp_path)
+    run_on_two(args, tmp_path)
     two = read_json(written / "scores.json")
     assert two["scores"] == pytest.approx(one["scores"], abs=1e-4)
     assert two["scoring_set"]["sentences"] == 3
@@ -127,24 +97,42 @@ def test_predict_keeps_the_order(trained: Path, tmp_path: Path, text: Path) -> N
     args = of("predict", trained, "--input", "input.txt", "--data.eval_max_tokens=60")
     expected = succeed(args, tmp_path).output
     assert expected.count(b"\n") == 25
-    assert succeed_on_two([*args, "--trainer.devices=2", "--trainer.strategy=ddp"], tmp_path) == expected
+    assert run_on_two(args, tmp_path).output == expected
+
+
+def thread_names() -> str:
+    return " ".join(path.read_text().strip() for path in Path("/proc/self/task").glob("*/comm"))
+
+
+def note_threads_within() -> None:
+    """Write the names of the threads at the last barrier."""
+    barrier = torch.distributed.barrier
+
+    def noting(*args: Any, **more: Any) -> None:
+        barrier(*args, **more)
+        Path(f"within-{os.environ['LOCAL_RANK']}").write_text(thread_names())
+
+    torch.distributed.barrier = noting
+
+
+def note_threads_after() -> None:
+    Path(f"after-{os.environ['LOCAL_RANK']}").write_text(thread_names())
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads the names of the threads from /proc")
+@pytest.mark.skipif(not CAN_FORK, reason="forks, which autograd can't beside a GPU")
 @pytest.mark.parametrize("command", ["fit", "predict"])
 def test_no_thread_of_the_process_group_outlives_a_command(
     trained: Path, text: Path, tmp_path: Path, command: str
 ) -> None:
     """A thread of gloo that is alive while Python ends aborts one process in six."""
-    script = tmp_path / "command.py"
-    script.write_text(THREADS, encoding="utf-8")
     (tmp_path / "input.txt").write_text("The red cat sees the old duck.\n" * 3, encoding="utf-8")
-    args = tiny_fit(text, **TWO) if command == "fit" else of(command, trained, "--input", "input.txt", **TWO)
-    subprocess.run([sys.executable, script, *args], cwd=tmp_path, env=with_checkout(os.environ), check=True)
+    args = tiny_fit(text) if command == "fit" else of(command, trained, "--input", "input.txt")
+    for process in two_processes(args, tmp_path, note_threads_within, note_threads_after):
+        assert process.wait(240) == 0, process.errors
     for rank in (0, 1):
-        within, after = (tmp_path / f"threads-{rank}").read_text(encoding="utf-8").splitlines()
-        assert "gloo" in within
-        assert "gloo" not in after
+        assert "gloo" in (tmp_path / f"within-{rank}").read_text()
+        assert "gloo" not in (tmp_path / f"after-{rank}").read_text()
 
 
 def test_the_last_checkpoint_is_read_by_one_process(pair: Path) -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from lit_transformer.errors import UserError
 from lit_transformer.study.conduct import run_study
 from lit_transformer.study.processes import Execute
 from lit_transformer.study.settings import StudySettings
+from lit_transformer.terminal import QUIET
 from tests.study.making import Laboratory, Reading, settings_of
 
 ARMS = ["continued", "pruned", "random", "shallow_cut", "rewound", "lr_rewound"]
@@ -267,3 +269,41 @@ def test_a_process_of_scoring_that_dies_is_started_again_for_what_is_left() -> N
     laboratory = Dying()
     assert not run(laboratory, arms=["continued", "lr_rewound"], random_draws=0, sentences=0, seeds=[1])
     assert keys(laboratory).count("scoring") == 3
+
+
+STAGE = re.compile(r"stage (\d+) of (\d+): ([\w.-]+) \.\.\.")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"learning_rates": [1e-3, 5e-4]},
+        {"scratch_arms": ["full", "pruned_initial"], "sentences": 0},
+        {"arms": ["continued"], "count": 3, "random_finetuned": 2},
+        {"arms": ["continued", "random"], "random_finetuned": 3, "seeds": [1]},
+    ],
+)
+def test_every_stage_is_counted(options: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
+    run(Laboratory(), **options)
+    first = STAGE.findall(capsys.readouterr().err)
+    assert len({key for _, _, key in first}) == len(first)
+    [total] = {int(total) for _, total, _ in first}
+    places = [int(place) for place, _, _ in first]
+    assert places == sorted(set(places))
+    # A stage with nothing to do is passed over, and the last one is the last.
+    assert places[0] == 1
+    assert places[-1] == total
+    run(Laboratory(), **options)
+    assert STAGE.findall(capsys.readouterr().err) == []
+
+
+def test_quiet_studies_tell_of_failures_alone(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(QUIET, "1")
+    assert run(Laboratory(failing=["trained-pruned-seed1"]), seeds=[1])
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err == "trained-pruned-seed1: trained-pruned-seed1 is out of luck. (0 s)\n"
+    assert "pruned" in (FOLDER / "study.md").read_text(encoding="utf-8")

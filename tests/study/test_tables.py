@@ -143,6 +143,16 @@ def test_the_terminal_has_80_columns() -> None:
     assert SIGNATURE in words.replace(" ", "")
 
 
+def test_the_widest_values_have_80_columns() -> None:
+    wide = row("pruned_random_weights", 4_294_967_295, 100.0, "scratch")
+    assert wide.facts is not None
+    wide = Row(wide.made, Facts(**{**vars(wide.facts), "parameters": 999_999_999}), 99999.0, wide.versus)
+    lines = terminal([row("full", 4_294_967_295, 100.0, "scratch"), wide], {}, OUTCOME).splitlines()
+    assert max(map(len, lines)) <= 80
+    [found] = [line.split() for line in lines if line.startswith("pruned_random")]
+    assert found == ["pruned_random_w…", "4294967295", "999,999,999", "101.00", "100.00", "+0.50", "99999", "1.5"]
+
+
 def test_a_run_without_a_score_says_so() -> None:
     unscored = row("pruned", 1, 41.0)
     assert unscored.facts is not None
