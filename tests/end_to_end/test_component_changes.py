@@ -165,6 +165,9 @@ def test_two_processes_train_it_as_one(analysed: Path, tmp_path: Path) -> None:
     # Adam turns rounding into steps where the true gradient is zero.
     different = [float((states[0][name] - states[1][name]).abs().mean()) for name in states[0]]
     assert max(different) < 1e-3
+    before = load(analysed / "checkpoints/average.ckpt")["state_dict"]
+    moved = [float((states[0][name] - before[name]).abs().mean()) for name in states[0]]
+    assert sum(different) < 0.05 * sum(moved)
     assert torch.isfinite(torch.tensor(different)).all()
 
 
