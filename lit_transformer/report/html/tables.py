@@ -62,8 +62,10 @@ def cell(value: Any, form: str = "") -> Cell:
     return Cell(str(value))
 
 
-_COMPONENT_COLUMNS = (
-    # head, column of scores.csv, format, what it is
+Column = tuple[str, str, str, str]
+"""Its head, the key of its cells, how a number is written, and what it means."""
+
+_COMPONENT_COLUMNS: tuple[Column, ...] = (
     ("component", "component", "", "kind and layer; layer 1 is next to the embeddings"),
     ("parameters", "parameters", ",d", "weights of the sub-layer, its LayerNorm left out"),
     ("BLEU without", "ablated_bleu", ".2f", "on the scoring set, with the component ablated"),
@@ -84,13 +86,57 @@ _COMPONENT_COLUMNS = (
 )
 
 
+_CHECKPOINT_ONLY = "95 % of resampled sentences; for this checkpoint only"
+_STUDY_COLUMNS: tuple[Column, ...] = (
+    ("arm", "arm", "", "what each is stands in study.md"),
+    ("seed", "seed", "d", "of the base model"),
+    ("draw", "draw", "d", "number of a random choice"),
+    ("components", "components", "", "that were removed or changed"),
+    ("parameters", "parameters", ",d", "of the whole model"),
+    ("validation BLEU", "validation_bleu", ".2f", "of the average of the last checkpoints"),
+    ("test BLEU", "test_bleu", ".2f", "of the average of the last checkpoints"),
+    ("minus control", "difference", "+.2f", "test BLEU minus that of the family's control with the same seed"),
+    ("from", "difference_lower_this_checkpoint_only", "+.2f", _CHECKPOINT_ONLY),
+    ("to", "difference_upper_this_checkpoint_only", "+.2f", _CHECKPOINT_ONLY),
+    ("test loss", "test_loss", ".3f", "nats per piece"),
+    ("sentences/s", "sentences_per_second", ".1f", "decoded side by side with the others of the seed"),
+    ("minutes", "training_minutes", ".1f", "of fine-tuning or training"),
+    ("status", "status", "", "done, or why it is not"),
+)
+_COMPARISON_COLUMNS: tuple[Column, ...] = (
+    ("arm", "arm", "", "what each is stands in study.md"),
+    ("control", "control", "", "of its family"),
+    ("seeds", "seeds", "d", "that have both"),
+    ("mean difference", "mean_difference", "+.2f", "test BLEU minus the control's, over the seeds"),
+    ("from", "lower", "+.2f", "t interval over the seeds, with Holm's correction over the arms"),
+    ("to", "upper", "+.2f", "t interval over the seeds, with Holm's correction over the arms"),
+    ("p, corrected", "corrected_p", ".3f", "of a mean at least as far from 0, if there is no difference"),
+    ("verdict", "verdict", "", "better or worse only where the interval excludes 0"),
+)
+
+
 def components_table(run: Run) -> Table:
     """Return everything that is known of each component, the most important first."""
     rows = sorted(run.components, key=lambda row: -float(row.get("drop") or row.get("criticality") or 0))
-    used = [column for column in _COMPONENT_COLUMNS if any(row.get(column[1]) is not None for row in rows)]
+    return _table(rows, _COMPONENT_COLUMNS)
+
+
+def study_table(study: Study, family: str) -> Table:
+    """Return the runs of a family of a study."""
+    return _table([row for row in study.rows if row.get("family") == family], _STUDY_COLUMNS)
+
+
+def comparisons_table(study: Study, family: str) -> Table:
+    """Return what a study claims of the arms of a family, over the seeds."""
+    return _table([row for row in study.comparisons if row.get("family") == family], _COMPARISON_COLUMNS)
+
+
+def _table(rows: Sequence[Mapping[str, Any]], columns: Sequence[Column]) -> Table:
+    """Return a table of the columns that any row has."""
+    used = [column for column in columns if any(row.get(column[1]) is not None for row in rows)]
     return Table(
         [head for head, *_ in used],
-        [[cell(row.get(name), form) for _, name, form, _ in used] for row in rows],
+        [[cell(row.get(key), form) for _, key, form, _ in used] for row in rows],
         {head: note for head, _, _, note in used},
     )
 
@@ -115,51 +161,6 @@ def group_ablation_table(rows: Sequence[Mapping[str, Any]]) -> Table:
             for row in rows
         ],
     )
-
-
-def study_table(study: Study, family: str) -> Table:
-    """Return the runs of a family of a study."""
-    rows = [row for row in study.rows if row.get("family") == family]
-    columns = (
-        ("arm", "arm", ""),
-        ("seed", "seed", "d"),
-        ("draw", "draw", "d"),
-        ("components", "components", ""),
-        ("parameters", "parameters", ",d"),
-        ("validation BLEU", "validation_bleu", ".2f"),
-        ("test BLEU", "test_bleu", ".2f"),
-        ("minus control", "difference", "+.2f"),
-        ("from", "difference_lower_this_checkpoint_only", "+.2f"),
-        ("to", "difference_upper_this_checkpoint_only", "+.2f"),
-        ("test loss", "test_loss", ".3f"),
-        ("sentences/s", "sentences_per_second", ".1f"),
-        ("minutes", "training_minutes", ".1f"),
-        ("status", "status", ""),
-    )
-    used = [column for column in columns if any(row.get(column[1]) is not None for row in rows)]
-    notes = {
-        "minus control": "test BLEU minus that of the family's control with the same seed",
-        "from": "95 % of resampled sentences; for this checkpoint only",
-        "to": "95 % of resampled sentences; for this checkpoint only",
-        "sentences/s": "decoded side by side with the others of the seed",
-    }
-    return Table([head for head, *_ in used], [[cell(row.get(n), f) for _, n, f in used] for row in rows], notes)
-
-
-def comparisons_table(study: Study, family: str) -> Table:
-    """Return what a study claims of the arms of a family, over the seeds."""
-    rows = [row for row in study.comparisons if row.get("family") == family]
-    columns = (
-        ("arm", "arm", ""),
-        ("control", "control", ""),
-        ("seeds", "seeds", "d"),
-        ("mean difference", "mean_difference", "+.2f"),
-        ("from", "lower", "+.2f"),
-        ("to", "upper", "+.2f"),
-        ("p, corrected", "corrected_p", ".3f"),
-        ("verdict", "verdict", ""),
-    )
-    return Table([head for head, *_ in columns], [[cell(row.get(n), f) for _, n, f in columns] for row in rows])
 
 
 def runs_table(runs: Sequence[Run]) -> Table:
