@@ -11,6 +11,7 @@ from jsonargparse import ArgumentParser
 from lit_transformer.errors import UserError
 from lit_transformer.files import write_text
 from lit_transformer.report.agreement import agreements, shared_components
+from lit_transformer.report.comparability import differences, told_once
 from lit_transformer.report.html.page import page
 from lit_transformer.report.html.run_sections import run_sections
 from lit_transformer.report.html.runs_sections import comparison_sections
@@ -19,6 +20,7 @@ from lit_transformer.report.html.summary import run_summary, runs_summary
 from lit_transformer.report.pictures import run_pictures, runs_pictures
 from lit_transformer.report.runs import Run, read_runs
 from lit_transformer.report.studies import Study, is_study, read_study
+from lit_transformer.report.wandb_target import check_target
 from lit_transformer.terminal import say
 
 
@@ -78,10 +80,11 @@ def main(args: Sequence[str]) -> None:
         UserError: A folder is neither a run's nor a study's, or a file can't be written.
     """
     given = parser().parse_args(list(args))
+    if given.wandb is not None:
+        check_target(given.wandb)
     made = make_report([Path(folder) for folder in given.folders], None if given.output is None else Path(given.output))
-    for run in made.runs:
-        for problem in run.problems:
-            say(f"{run.label}: {problem}")
+    for problem in told_once(made.runs):
+        say(problem)
     for path in (*made.pictures, made.page):
         say(path)
     if given.wandb is not None:
@@ -103,7 +106,7 @@ def make_report(folders: Sequence[Path], output: Path | None = None) -> Report:
     """
     studies = [read_study(folder) for folder in folders if is_study(folder)]
     runs = read_runs([folder for folder in folders if not is_study(folder)])
-    if len({run.folder.resolve() / str(run.analysis) for run in runs}) < len(runs):
+    if len({(run.analysis or run.folder).resolve() for run in runs}) < len(runs):
         raise UserError("a run is given twice; name each once, or different analyses of it.")
     folder = output or _default_folder(runs, studies)
     pictures = run_pictures(runs[0], folder) if len(runs) == 1 else runs_pictures(runs, folder)
@@ -122,13 +125,13 @@ def _page(runs: Sequence[Run], studies: Sequence[Study]) -> str:
     shown = [study_section(study, place) for place, study in enumerate(studies, 1)]
     names = [study.label for study in studies]
     if not runs:
-        return page(f"Study {', '.join(names)}", [section.lines[0] for section in shown], [], shown)
+        return page(f"Study: {', '.join(names)}", [], [], shown)
     if len(runs) == 1:
         sections = list(run_sections(runs[0]))
         # What a reader looks up comes last.
         sections[-1:-1] = shown
         return page(f"Which components of {runs[0].label} matter", run_summary(runs[0]), runs[0].problems, sections)
-    problems = [f"{run.label}: {problem}" for run in runs for problem in run.problems]
+    problems = [*differences(runs), *told_once(runs)]
     pairs = {column: agreements(runs, column) for column in ("drop", "criticality")}
     summary = runs_summary(runs, pairs["drop"], shared_components(runs))
     return page(

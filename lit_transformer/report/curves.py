@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # Told apart in grey and by colour-blind people: by marker and dash too (Okabe & Ito 2008).
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#000000")
-_MARKERS = ("o", "s", "^", "D")
+_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#000000", "#CC79A7", "#E69F00")
+_MARKERS = ("o", "s", "^", "D", "v", "P")
 _DASHES = {"validation": "-", "test": "--"}
 
 
@@ -48,6 +48,8 @@ def group_ablation_curve(rows: Sequence[Mapping[str, Any]], path: Path, *, subti
             steps = next(iter(next(iter(families.values())).values()))
             labels = [f"{row['step']}\n{row['component']}" if row["component"] else "0" for row in steps]
             axes.set_xticks([int(row["step"]) for row in steps], labels, fontsize=8)
+        else:
+            axes.set_xticks(range(1 + max(int(row["step"]) for row in rows)))
         axes.set_xlabel("components removed")
         axes.set_ylabel("BLEU")
         _set_limits(axes)

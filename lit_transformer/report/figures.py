@@ -7,7 +7,7 @@ import math
 import textwrap
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lit_transformer import files
 from lit_transformer.components import KINDS, canonical_key, kind_of, layer_of
@@ -70,13 +70,19 @@ def drawing(path: Path, size: tuple[float, float], title: str) -> Iterator[Figur
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=size, layout="constrained")
-    # A fixed salt and no date.
-    with matplotlib.rc_context({"svg.hashsalt": "lit-transformer", "svg.fonttype": "none"}):
+    # A fixed salt and no date; a dollar in a name is no formula.
+    style: dict[Any, Any] = {"svg.hashsalt": "lit-transformer", "svg.fonttype": "none", "text.parse_math": False}
+    with matplotlib.rc_context(style):
         yield figure
         figure.suptitle(textwrap.fill(title, 60), fontsize=12, fontweight="bold")
         with files.replacing(path) as temporary:
             metadata = {"Date": None} if path.suffix == ".svg" else None
             figure.savefig(temporary, format=path.suffix[1:], dpi=DPI, metadata=metadata)
+
+
+def _shortened(name: str, length: int) -> str:
+    """Return a name without its middle where it is too long: its end tells runs apart."""
+    return name if len(name) <= length else f"{name[: length // 3]}…{name[len(name) - length + length // 3 + 1 :]}"
 
 
 def _check(scores: Mapping[str, float]) -> None:
@@ -113,7 +119,7 @@ def heat_maps(maps: Mapping[str, Mapping[str, float]], path: Path, *, title: str
             axes.set_axis_off()
         for axes, (name, scores) in zip(panels.flat, maps.items(), strict=False):
             mesh = _draw_map(axes, scores, layers)
-            axes.set_title(name, fontsize=9, color=_PALE)
+            axes.set_title(_shortened(name, 44), fontsize=9, color=_PALE)
         _add_scale(figure, mesh, list(panels.flat), layers, score)
         figure.supxlabel(
             _key(min(len(scores) for scores in maps.values()) < len(KINDS) * layers), fontsize=7, color=_PALE

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from lit_transformer.components import canonical_key
+from lit_transformer.components import canonical_key, kind_of, layer_of
 from lit_transformer.errors import UserError
 from lit_transformer.importance.tables import SCORES_FORMAT, load_scores
+from lit_transformer.report.checking import check_examples, check_scores
 
 Row = Mapping[str, Any]
 SCORES = ("contribution", "criticality")
-ANALYZE = "lit-transformer analyze --config analysis.yaml --ckpt_path"
+ANALYZE = "lit-transformer analyze --config analysis.yaml --ckpt_path RUN"
 
 
 @dataclass(frozen=True)
@@ -43,11 +46,14 @@ class Run:
     @cached_property
     def components(self) -> list[dict[str, Any]]:
         """A row for each component that was scored, in canonical order."""
-        return sorted(self.scores.get("components", []), key=lambda row: canonical_key(row["component"]))
+        rows = sorted(self.scores.get("components", []), key=lambda row: canonical_key(row["component"]))
+        return [{**row, "kind": kind_of(row["component"]), "layer": layer_of(row["component"])} for row in rows]
 
     def column(self, name: str) -> dict[str, float]:
-        """Return a column of the scores by component id, of the components that have it."""
-        return {row["component"]: float(row[name]) for row in self.components if row.get(name) is not None}
+        """Return a column of numbers by component id, of the components that have it."""
+        return {
+            row["component"]: float(row[name]) for row in self.components if isinstance(row.get(name), (int, float))
+        }
 
     @property
     def baseline(self) -> Mapping[str, Any]:
@@ -75,13 +81,20 @@ class Run:
                 return content
         return {}
 
+    def settings(self, section: str) -> Mapping[str, Any]:
+        """Return a section of the configuration, such as ``model``; empty where there is none."""
+        found = self.config.get(section)
+        return found if isinstance(found, dict) else {}
+
     @cached_property
     def metrics(self) -> dict[str, list[tuple[int, float]]]:
-        """Steps and values of each metric of ``metrics.csv``; the last line of a step is the one that holds."""
+        """Steps and finite values of each metric of ``metrics.csv``; the last line of a step is the one that holds."""
         found: dict[str, dict[int, float]] = {}
         for row in read_table(self.folder / "metrics.csv"):
             try:
-                found.setdefault(row["metric"], {})[int(row["step"])] = float(row["value"])
+                step, value = int(row["step"]), float(row["value"])
+                if math.isfinite(value):
+                    found.setdefault(row["metric"], {})[step] = value
             except (KeyError, TypeError, ValueError):
                 # A torn last line of a run that was killed, or a value without a step.
                 continue
@@ -99,8 +112,9 @@ class Run:
             return {}
         try:
             content = json.loads((self.analysis / "examples.json").read_text(encoding="utf-8"))
+            check_examples(content)
             same = content["weights"] == self.scores["weights"]
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return {}
         return content if same else {}
 
@@ -114,8 +128,16 @@ def read_runs(paths: Sequence[Path]) -> list[Run]:
     Raises:
         UserError: A folder is missing, or is no run's.
     """
-    labels = _labels([_run_folder(path) for path in paths])
-    return [read_run(path, label) for path, label in zip(paths, labels, strict=True)]
+    folders = [_run_folder(path) for path in paths]
+    places = [folder.resolve() for folder in folders]
+    labels = dict(zip(dict.fromkeys(places), _labels(list(dict.fromkeys(places))), strict=True))
+    runs = [read_run(path, labels[place]) for path, place in zip(paths, places, strict=True)]
+    # Several analyses of one run are told apart by the checkpoint.
+    several = {place for place in places if places.count(place) > 1}
+    return [
+        replace(run, label=f"{run.label}, {_analysis_name(run)}") if place in several else run
+        for run, place in zip(runs, places, strict=True)
+    ]
 
 
 def read_run(path: Path, label: str | None = None) -> Run:
@@ -136,10 +158,17 @@ def read_run(path: Path, label: str | None = None) -> Run:
     for analysis in found:
         try:
             scores = load_scores(analysis)
+            check_scores(scores)
         except UserError as error:
             problems.append(str(error))
             continue
-        return Run(folder, label, analysis, scores, (*problems, *_missing(folder, analysis, scores)))
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            problems.append(
+                f"{str(analysis / 'scores.json')!r} can't be shown: {error}; remove it and analyze again, which reuses "
+                "the evaluations in the journal."
+            )
+            continue
+        return Run(folder, label, analysis, scores, (*problems, *_missing(analysis, scores)))
     if not found:
         begun = sorted(file.parent.name for file in folder.glob("analysis/*/evaluations.jsonl"))
         if begun:
@@ -147,7 +176,7 @@ def read_run(path: Path, label: str | None = None) -> Run:
                 f"The analysis of {', '.join(begun)} is not finished; the command that began it goes on where it was."
             )
         else:
-            problems.append(f"No analysis; `{ANALYZE} {folder}` makes one.")
+            problems.append(f"No analysis; `{ANALYZE}` makes one.")
     return Run(folder, label, None, {}, tuple(problems))
 
 
@@ -171,48 +200,55 @@ def analyses_of(folder: Path) -> list[Path]:
 def read_table(path: Path) -> Iterator[dict[str, str]]:
     """Yield the rows of a CSV file as text; none where it is missing or can't be read."""
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
         return
-    yield from csv.DictReader(io.StringIO(text.replace("\0", "")))
+    # Only what follows a line that can't be read is lost.
+    with contextlib.suppress(csv.Error):
+        yield from csv.DictReader(io.StringIO(text.replace("\0", "")))
 
 
 def _run_folder(path: Path) -> Path:
     if not path.is_dir():
         what = "is no folder" if path.exists() else "does not exist"
         raise UserError(f"{str(path)!r} {what}; give the folder of a run, such as runs/demo/version_0.")
-    for folder in (path, *path.absolute().parents):
+    scores_only = (path / "scores.json").is_file()
+    for folder in (path, *path.parents) if scores_only else (path,):
         if (folder / "analysis").is_dir() or (folder / "checkpoints").is_dir() or (folder / "metrics.csv").is_file():
             return folder
-        if folder is path and not (path / "scores.json").is_file():
-            break
-    if (path / "scores.json").is_file():
+    if scores_only:
         return path
+    inside = sorted(found.parent for found in path.glob("**/metrics.csv"))[:3]
+    hint = f"it holds {', '.join(map(str, inside))}" if inside else "`lit-transformer fit` makes one"
     raise UserError(
-        f"{str(path)!r} is neither the folder of a run nor of a study: no checkpoints, no analysis, no study.csv. "
-        " Give one that `lit-transformer fit` made, such as runs/demo/version_0."
+        f"{str(path)!r} is neither the folder of a run nor of a study: no checkpoints, no analysis, no study.csv. Give "
+        f"that of a run, such as runs/demo/version_0; {hint}."
     )
 
 
 def _labels(folders: Sequence[Path]) -> list[str]:
-    """Return the shortest ends of the paths, of two parts or more, that tell the folders apart."""
-    parts = [folder.absolute().parts for folder in folders]
+    """Return the shortest ends of different paths, of two parts or more, that tell the folders apart."""
+    parts = [folder.absolute().parts[1:] for folder in folders]
     labels = []
     for place, mine in enumerate(parts):
-        others = {tuple(other) for at, other in enumerate(parts) if at != place}
+        others = [other for at, other in enumerate(parts) if at != place]
         length = 2
         while length < len(mine) and any(other[-length:] == mine[-length:] for other in others):
             length += 1
-        labels.append("/".join(mine[-length:]))
-    seen: dict[str, int] = {}
-    for place, label in enumerate(labels):
-        seen[label] = seen.get(label, 0) + 1
-        if seen[label] > 1:
-            labels[place] = f"{label} ({seen[label]})"
+        labels.append(_printable("/".join(mine[-length:])))
     return labels
 
 
-def _missing(folder: Path, analysis: Path, scores: Mapping[str, Any]) -> Iterator[str]:
+def _printable(text: str) -> str:
+    """Return a name as text that any file can hold: a folder may be called by bytes that are none."""
+    return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
+
+
+def _analysis_name(run: Run) -> str:
+    return "no analysis" if run.analysis is None else "/".join(run.analysis.relative_to(run.folder).parts[1:])
+
+
+def _missing(analysis: Path, scores: Mapping[str, Any]) -> Iterator[str]:
     rows = scores["components"]
     if scores.get("format") != SCORES_FORMAT:
         yield (
@@ -223,7 +259,7 @@ def _missing(folder: Path, analysis: Path, scores: Mapping[str, Any]) -> Iterato
     if "group_ablation" not in scores:
         absent.append("group ablation")
     if absent:
-        yield f"No {', no '.join(absent)} yet; `{ANALYZE} {folder}` adds what is missing."
+        yield f"No {', no '.join(absent)} yet; `{ANALYZE}` adds what is missing."
     partial = [name for name in ("contribution", "criticality") if 0 < sum(name in row for row in rows) < len(rows)]
     for name in partial:
         yield f"Only {sum(name in row for row in rows)} of {len(rows)} components have a {name}."

@@ -10,6 +10,7 @@ from typing import Any
 
 from lit_transformer.errors import UserError
 from lit_transformer.report.wandb_reading import ReportedRun, ReportedStudy, is_study, read_run, read_studies
+from lit_transformer.report.wandb_target import check_target
 from lit_transformer.tracking import names
 from lit_transformer.tracking.settings import has_wandb_key
 
@@ -34,9 +35,7 @@ def publish(folders: Sequence[Path], target: str) -> str:
         UserError: The target has another form, wandb-workspaces is missing, nobody is logged in, a folder is none of a
             run, or W&B does not take the report.
     """
-    if not re.fullmatch(r"[^/\\#?%:\s]+/[^/\\#?%:]+", target):
-        raise UserError(f"--wandb is {target!r}; give ENTITY/PROJECT, such as my-team/lit-transformer.")
-    entity, _, project = target.partition("/")
+    entity, project = check_target(target)
     given = [Path(folder) for folder in folders]
     runs, studies = [read_run(folder) for folder in given if not is_study(folder)], read_studies(given)
     try:

@@ -66,6 +66,31 @@ def steps_of(order: str, components: Sequence[str], loss: float) -> list[dict[st
     ]
 
 
+def scores_of(drops: Mapping[str, float], seed: int = 1) -> dict[str, Any]:
+    """Return the content of a ``scores.json``.
+
+    Args:
+        drops: BLEU lost without each component.
+        seed: Makes the weights other ones.
+    """
+    return {
+        "format": 2,
+        "baseline": {"bleu": BASELINE, "sentences": 500},
+        "reliable": True,
+        "checkpoint": "average.ckpt",
+        "scoring_set": {"name": "validation", "split": "validation", "sentences": 500, "digest": "d" * 64},
+        "signature": SIGNATURE,
+        "decoding": {"beam": 4, "length_penalty": 0.6},
+        "weights": f"{seed:064x}",
+        "tokenizer": "t" * 64,
+        "data": {"source_language": "en", "target_language": "de", "dataset": "mine"},
+        "contribution": {"cap": 0.1, "epsilon": 0.5},
+        "criticality": {"epsilon": 0.5, "initial_weights": "i" * 64},
+        "group_ablation": {"chosen_on": "validation", "rows": steps_of("greedy", list(drops)[:3], 0.2)},
+        "components": component_rows(drops),
+    }
+
+
 def make_run(
     folder: Path,
     layers: tuple[int, int] = (2, 2),
@@ -87,23 +112,7 @@ def make_run(
         changed: Keys of ``scores.json`` with other values; None leaves one out.
     """
     drops = drops_of(layers, seed) if drops is None else drops
-    scores: dict[str, Any] = {
-        "format": 2,
-        "baseline": {"bleu": BASELINE, "sentences": 500},
-        "reliable": True,
-        "checkpoint": "average.ckpt",
-        "scoring_set": {"name": "validation", "split": "validation", "sentences": 500, "digest": "d" * 64},
-        "signature": SIGNATURE,
-        "decoding": {"beam": 4, "length_penalty": 0.6},
-        "weights": f"{seed:064x}",
-        "tokenizer": "t" * 64,
-        "data": {"source_language": "en", "target_language": "de", "dataset": "mine"},
-        "contribution": {"cap": 0.1, "epsilon": 0.5},
-        "criticality": {"epsilon": 0.5, "initial_weights": "i" * 64},
-        "group_ablation": {"chosen_on": "validation", "rows": steps_of("greedy", list(drops)[:3], 0.2)},
-        "components": component_rows(drops),
-        **changed,
-    }
+    scores = scores_of(drops, seed) | changed
     place = folder / "analysis" / analysis
     write_json(place / "scores.json", {name: value for name, value in scores.items() if value is not None})
     most = max(drops, key=drops.__getitem__)

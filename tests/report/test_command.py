@@ -1,19 +1,25 @@
 from __future__ import annotations
 
+import os
 import re
+import shlex
+import shutil
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
 from lit_transformer.errors import UserError
 from lit_transformer.report.command import main, make_report
+from lit_transformer.report.html.run_sections import run_sections
+from lit_transformer.report.runs import read_run
 from tests.report.making import make_run, make_study
 
 PICTURES = ("contribution", "criticality", "drops", "group_ablation", "scatter", "scores")
 
 
 def headings(page: Path) -> list[str]:
-    return re.findall(r"<h2>([^<]+)</h2>", page.read_text(encoding="utf-8"))
+    return re.findall(r'<section id="[^"]+">\s*<h2>([^<]+)</h2>', page.read_text(encoding="utf-8"))
 
 
 def test_one_run_with_a_study(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -52,7 +58,10 @@ def test_a_run_without_scores_beside_one_with(tmp_path: Path, capsys: pytest.Cap
     bare = tmp_path / "runs" / "bare"
     (bare / "checkpoints").mkdir(parents=True)
     main([str(make_run(tmp_path / "runs" / "whole")), str(bare), "--output", str(tmp_path / "out")])
-    assert "runs/bare: No analysis; `lit-transformer analyze" in capsys.readouterr().out
+    assert (
+        "runs/bare: No analysis; `lit-transformer analyze --config analysis.yaml --ckpt_path RUN`"
+        in capsys.readouterr().out
+    )
     page = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
     assert "runs/bare: No analysis" in page
     assert "Contribution, side by side" in page
@@ -68,11 +77,46 @@ def test_two_hundred_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert "19,900 pairs of runs" in made.page.read_text(encoding="utf-8")
 
 
+def test_names_of_all_kinds(tmp_path: Path) -> None:
+    names = ["rate$_{$x <b> & 'c' \"d\"", "tab\there", os.fsdecode(b"caf\xe9"), "x" * 200]
+    runs = [make_run(tmp_path / name / "version_0", (1, 1), seed=n) for n, name in enumerate(names)]
+    page = make_report(runs, tmp_path / "out").page.read_text(encoding="utf-8")
+    assert "rate$_{$x &lt;b&gt; &amp;" in page
+    assert "caf\N{REPLACEMENT CHARACTER}/version_0" in page
+    assert ElementTree.parse(tmp_path / "out" / "contribution.svg")
+    [settings] = [section for section in run_sections(read_run(runs[0])) if section.key == "settings"]
+    assert shlex.split(settings.commands[-1]) == ["lit-transformer", "report", str(runs[0])]
+
+
+def test_two_analyses_of_a_run(tmp_path: Path) -> None:
+    folder = make_run(tmp_path / "demo" / "version_0")
+    other = folder / "analysis" / "best-bleu"
+    shutil.copytree(folder / "analysis" / "average", other)
+    made = make_report([folder / "analysis" / "average", other], tmp_path / "out")
+    assert [run.label for run in made.runs] == ["demo/version_0, average", "demo/version_0, best-bleu"]
+
+
+def test_a_study_that_is_not_finished(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "study.json").write_text("{}")
+    assert "is not finished" in make_report([tmp_path / "mine"]).page.read_text(encoding="utf-8")
+
+
 class TestBadInput:
-    def test_the_same_run_twice(self, tmp_path: Path) -> None:
+    @pytest.mark.parametrize("how", ["dotted", "linked", "relative"])
+    def test_the_same_run_twice(self, how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         run = make_run(tmp_path / "run")
+        monkeypatch.chdir(tmp_path)
+        (tmp_path / "linked").symlink_to(run)
+        again = {"dotted": tmp_path / "." / "run", "linked": tmp_path / "linked", "relative": Path("run")}[how]
         with pytest.raises(UserError, match="a run is given twice"):
-            make_report([run, tmp_path / "." / "run"])
+            make_report([run, again])
+
+    def test_a_target_of_another_form_is_refused_before_anything_is_written(self, tmp_path: Path) -> None:
+        run = make_run(tmp_path / "run")
+        with pytest.raises(UserError, match="--wandb is 'mine'; give ENTITY/PROJECT"):
+            main([str(run), "--wandb", "mine"])
+        assert not (run / "report").exists()
 
     def test_a_folder_of_something_else(self, tmp_path: Path) -> None:
         with pytest.raises(UserError, match="neither the folder of a run nor of a study"):

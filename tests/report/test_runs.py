@@ -7,7 +7,7 @@ import pytest
 
 from lit_transformer.errors import UserError
 from lit_transformer.report.runs import read_run, read_runs
-from tests.report.making import component_rows, make_run, write_json
+from tests.report.making import component_rows, make_run, scores_of, write_json
 
 
 def test_what_a_run_tells(tmp_path: Path) -> None:
@@ -41,7 +41,7 @@ class TestWhichAnalysis:
         folder = make_run(tmp_path / "run")
         old = folder / "analysis" / "average"
         for place in (old / "limit-200", old / "selected"):
-            write_json(place / "scores.json", {"components": component_rows({"e:sa:1": 1.0}), "format": 2})
+            write_json(place / "scores.json", scores_of({"e:sa:1": 1.0}))
         assert read_run(folder).analysis == old
         (old / "scores.json").unlink()
         assert read_run(folder).analysis == old / "limit-200"
@@ -49,7 +49,7 @@ class TestWhichAnalysis:
     def test_the_latest_of_several(self, tmp_path: Path) -> None:
         folder = make_run(tmp_path / "run")
         first, second = folder / "analysis" / "average", folder / "analysis" / "best-bleu"
-        write_json(second / "scores.json", {"components": component_rows({"e:sa:1": 1.0}), "format": 2})
+        write_json(second / "scores.json", scores_of({"e:sa:1": 1.0}))
         os.utime(first / "scores.json", (1, 1))
         assert read_run(folder).analysis == second
         os.utime(second / "scores.json", (0, 0))

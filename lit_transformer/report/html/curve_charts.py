@@ -20,7 +20,9 @@ def group_ablation(rows: Rows) -> Spec:
     x = alt.X("step:Q", title="components removed", axis=alt.Axis(tickMinStep=1, format="d"))
     base = chart_of(points, "A line for each order of removal and each split; BLEU falls as components are removed.")
     colour = alt.Color(
-        "order:N", scale=alt.Scale(range=[f"var(--series-{n})" for n in range(6)]), legend=alt.Legend(title=None)
+        "order:N",
+        scale=alt.Scale(range=[f"var(--series-{n})" for n in range(6)]),
+        legend=alt.Legend(title=None, symbolOpacity=1, labelLimit=300),
     )
     dash = alt.StrokeDash(
         "split:N",
@@ -28,7 +30,11 @@ def group_ablation(rows: Rows) -> Spec:
         legend=None,
     )
     band = base.mark_area(opacity=0.18).encode(
-        x=x, y=alt.Y("lowest:Q", scale=alt.Scale(zero=False), title="BLEU"), y2="highest:Q", color=colour
+        x=x,
+        y=alt.Y("lowest:Q", scale=alt.Scale(zero=False), title="BLEU"),
+        y2="highest:Q",
+        color=colour,
+        detail="split:N",
     )
     tooltip = ["order:N", "split:N", "step:Q", "removed:N", alt.Tooltip("bleu:Q", format=".2f", title="BLEU")]
     line = base.mark_line(point=alt.OverlayMarkDef(size=45), strokeWidth=2).encode(
@@ -43,7 +49,9 @@ def group_ablation(rows: Rows) -> Spec:
         .mark_text(align="left", dx=7, fontSize=12)
         .encode(x=x, y=alt.Y("bleu:Q", scale=alt.Scale(zero=False), title="BLEU"), text="split:N", color=colour)
     )
-    line += named
+    if len({point["order"] for point in points}) == 1:
+        # The labels of several orders would lie on each other.
+        line += named
     spread = any(point["lowest"] != point["highest"] for point in points)
     return specification((band + line if spread else line).properties(width="container", height=300))
 

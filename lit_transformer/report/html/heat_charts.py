@@ -6,8 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lit_transformer.components import KINDS, canonical_key, kind_of, layer_of
-from lit_transformer.report.html.vega import STEPS, Rows, Spec, chart_of, specification, thresholds
+from lit_transformer.report.html.vega import Rows, Spec, chart_of, shades, specification
 from lit_transformer.report.runs import Run
+
+MOST_NUMBERS = 16
+"""Runs whose matrix has its numbers written into it."""
 
 
 def heat_map(scores: Mapping[str, float], layers: int | None = None) -> Spec:
@@ -25,11 +28,8 @@ def heat_map(scores: Mapping[str, float], layers: int | None = None) -> Spec:
         y=alt.Y("layer:O", sort="descending", title="layer"),
         tooltip=[alt.Tooltip("component:N"), alt.Tooltip("score:Q", format=".2f")],
     )
-    scale = alt.Scale(type="threshold", domain=thresholds(), range=[f"var(--heat-{step})" for step in range(STEPS)])
     shade = base.mark_rect(stroke="var(--page)", strokeWidth=2).encode(
-        color=alt.condition(
-            "isValid(datum.score)", alt.Color("score:Q", scale=scale, legend=None), alt.value("var(--hole)")
-        ),
+        color=alt.condition("isValid(datum.score)", shades("score", "score", legend=False), alt.value("var(--hole)")),
     )
     ink = "'var(--heat-ink-' + min(floor(datum.score * 10 + 1e-9), 9) + ')'"
     text = base.mark_text(fontSize=12).encode(
@@ -66,15 +66,16 @@ def matrix(rows: Rows, names: Sequence[str], title: str) -> Spec:
     import altair as alt
 
     base = chart_of(rows, f"{title} of each pair of runs.").encode(
-        x=alt.X("second:N", sort=list(names), title=None, axis=alt.Axis(labelAngle=-40, labelLimit=160)),
-        y=alt.Y("first:N", sort=list(names), title=None, axis=alt.Axis(labelLimit=160)),
+        x=alt.X("second:N", sort=list(names), title=None, axis=alt.Axis(labelAngle=-40, labelLimit=220)),
+        y=alt.Y("first:N", sort=list(names), title=None, axis=alt.Axis(labelLimit=220)),
         tooltip=["first:N", "second:N", alt.Tooltip("value:Q", title=title, format=".2f"), "shared:Q"],
     )
-    scale = alt.Scale(type="threshold", domain=thresholds(), range=[f"var(--heat-{step})" for step in range(STEPS)])
-    square = base.mark_rect(stroke="var(--page)").encode(color=alt.Color("value:Q", scale=scale, legend=None))
-    if len(names) > 16:
+    square = base.mark_rect(stroke="var(--page)").encode(
+        color=shades("value", title, signed=True, legend=len(names) > MOST_NUMBERS)
+    )
+    if len(names) > MOST_NUMBERS:
         return specification(square.properties(width={"step": 14}, height={"step": 14}))
-    ink = "'var(--heat-ink-' + max(min(floor(datum.value * 10 + 1e-9), 9), 0) + ')'"
+    ink = "datum.value < 0 ? 'var(--ink)' : 'var(--heat-ink-' + min(floor(datum.value * 10 + 1e-9), 9) + ')'"
     text = base.mark_text(fontSize=11).encode(
         text=alt.Text("value:Q", format=".2f"), color=alt.value(alt.ExprRef(expr=ink))
     )
@@ -96,14 +97,13 @@ def all_runs(runs: Sequence[Run], column: str) -> Spec:
         for name, score in run.column(column).items()
     ]
     components = sorted({str(row["component"]) for row in rows}, key=canonical_key)
-    scale = alt.Scale(type="threshold", domain=thresholds(), range=[f"var(--heat-{step})" for step in range(STEPS)])
     chart = (
         chart_of(rows, "A row for each run, a column for each component, darker for more important.")
         .mark_rect()
         .encode(
             x=alt.X("component:N", sort=components, title=None, axis=alt.Axis(labelAngle=-90)),
             y=alt.Y("run:N", sort=[run.label for run in runs], title=None, axis=alt.Axis(labelLimit=200)),
-            color=alt.Color("score:Q", scale=scale, legend=None),
+            color=shades("score", column),
             tooltip=["run:N", "component:N", alt.Tooltip("score:Q", format=".2f")],
         )
     )
@@ -125,19 +125,14 @@ def losses(lost: Mapping[str, Mapping[str, float]]) -> Spec:
     ]
     components = sorted({str(row["component"]) for row in rows}, key=canonical_key)
     most = max(max(values.values()) for values in lost.values())
-    scale = alt.Scale(
-        type="threshold",
-        domain=[most * threshold for threshold in thresholds()],
-        range=[f"var(--heat-{step})" for step in range(STEPS)],
-    )
     chart = (
         chart_of(rows, "A row for each group of sentences, a column for each component, darker where more is lost.")
         .mark_rect(stroke="var(--page)")
         .encode(
             x=alt.X("component:N", sort=components, title=None, axis=alt.Axis(labelAngle=-90)),
             y=alt.Y("group:N", sort=list(lost), title=None),
-            color=alt.Color("lost:Q", scale=scale, legend=None),
+            color=shades("lost", "share lost", most, signed=True),
             tooltip=["group:N", "component:N", alt.Tooltip("lost:Q", format="+.0%")],
         )
     )
-    return specification(chart.properties(width="container", height=18 * len(lost)))
+    return specification(chart.properties(width={"step": 24}, height={"step": 18}))

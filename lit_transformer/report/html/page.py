@@ -23,7 +23,7 @@ def page(title: str, summary: Sequence[str], problems: Sequence[str], sections: 
         sections: What it shows.
     """
     template = _environment().get_template("report.html.j2")
-    return template.render(
+    made: str = template.render(
         title=title,
         summary=summary,
         problems=problems,
@@ -34,6 +34,8 @@ def page(title: str, summary: Sequence[str], problems: Sequence[str], sections: 
         # A page without charts needs no library.
         library=_library() if any(section.figures for section in sections) else "",
     )
+    # JSON may spell half a character, which no file in UTF-8 can hold.
+    return made.encode("utf-8", "replace").decode("utf-8")
 
 
 def _environment() -> Any:

@@ -4,12 +4,11 @@
   // Expressions are interpreted, not compiled, so that the page needs no eval.
   const options = { renderer: "svg", actions: false, ast: true };
   const draw = async (chart) => {
-    const spec = JSON.parse(chart.querySelector("script").textContent);
     const place = document.createElement("div");
     place.style.width = chart.dataset.wide === "yes" ? "100%" : "max-content";
     chart.append(place);
     try {
-      await vegaEmbed(place, spec, options);
+      await vegaEmbed(place, JSON.parse(chart.querySelector("script").textContent), options);
       chart.querySelector(".waiting").remove();
     } catch (error) {
       errors.push(error);

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from lit_transformer.report.agreement import UNIMPORTANT, agreement
-from lit_transformer.report.html import curve_charts, mark_charts, tables
+from lit_transformer.report.html import component_tables, curve_charts, mark_charts
 from lit_transformer.report.html.heat_figures import heat_map_figure
 from lit_transformer.report.html.paper_section import paper_section
 from lit_transformer.report.html.phenomena_section import exact_matches, phenomena_section
 from lit_transformer.report.html.reading import readings
 from lit_transformer.report.html.section import Examples, Figure, Section
 from lit_transformer.report.html.settings_section import settings_section
-from lit_transformer.report.html.summary import named
+from lit_transformer.report.html.summary import gained, named
 from lit_transformer.report.html.tables import Cell, Table, cell
 from lit_transformer.report.paper import comparable
 from lit_transformer.report.runs import SCORES, Run
+
+MOST_POINTS = 400
+"""Points of a curve that are drawn, and stand in the table below it."""
 
 
 def run_sections(run: Run) -> Iterator[Section]:
@@ -23,10 +26,14 @@ def run_sections(run: Run) -> Iterator[Section]:
     maps = [heat_map_figure(run, score) for score in SCORES if run.column(score)]
     if maps:
         yield Section("heat-maps", "Heat maps", figures=maps)
-    if run.column("drop"):
-        yield _drops_section(run)
+    if run.components:
+        yield _components_section(run)
     if run.group_ablation:
         yield _group_ablation_section(run)
+    if rows := run.scores.get("layer_ablation", {}).get("rows"):
+        yield Section(
+            "layer-ablation", "Whole decoder layers", tables=[("", component_tables.layer_ablation_table(rows))]
+        )
     if run.column("contribution").keys() & run.column("criticality").keys():
         yield _scatter_section(run)
     if exact_matches(run):
@@ -36,13 +43,13 @@ def run_sections(run: Run) -> Iterator[Section]:
     if run.metrics:
         yield from _training_section(run)
     if run.examples:
-        yield _examples_section(run)
+        yield examples_section(run)
     yield settings_section(run)
 
 
-def _drops_section(run: Run) -> Section:
+def _components_section(run: Run) -> Section:
     epsilon = float(run.scores.get("contribution", {}).get("epsilon", UNIMPORTANT))
-    table = tables.components_table(run)
+    table = component_tables.components_table(run)
     description = (
         f"The {len(run.components)} components sorted by the BLEU lost without each, with intervals; dashed lines at 0 "
         f"and {epsilon:g} BLEU. The numbers are in the table of components."
@@ -52,7 +59,8 @@ def _drops_section(run: Run) -> Section:
         "Intervals: 95 % over the choice of sentences, for all components together; another training run gives another "
         "model, which they don't cover."
     )
-    return Section("components", "Components", [covers], [figure], [("", table)])
+    figures = [figure] if run.column("drop") else []
+    return Section("components", "Components", [covers] if figures else [], figures, [("", table)])
 
 
 def _group_ablation_section(run: Run) -> Section:
@@ -67,9 +75,9 @@ def _group_ablation_section(run: Run) -> Section:
         "BLEU as components are removed, without retraining",
         curve_charts.group_ablation(rows),
         description,
-        tables.group_ablation_table(rows),
+        component_tables.group_ablation_table(rows),
         "Orders are chosen on validation; the best of many noisy values looks better there than it is, so test is "
-        "drawn too.",
+        "drawn too, dashed.",
     )
     return Section("group-ablation", "Group ablation", figures=[figure])
 
@@ -103,6 +111,7 @@ def _training_section(run: Run) -> Iterator[Section]:
         series = {name: run.metrics[name] for name in names if run.metrics.get(name)}
         if not series:
             continue
+        series = {name: thinned(points) for name, points in series.items()}
         rows = [
             [cell(name), Cell(f"{step:,}", step), cell(value, ".3f")]
             for name, points in series.items()
@@ -121,14 +130,21 @@ def _training_section(run: Run) -> Iterator[Section]:
         yield Section("training", "Training", figures=figures)
 
 
-def _examples_section(run: Run) -> Section:
+def thinned(points: Sequence[tuple[int, float]]) -> list[tuple[int, float]]:
+    """Return at most about `MOST_POINTS` points of a curve, spread over it, its last one included."""
+    stride = max(1, -(-len(points) // MOST_POINTS))
+    return [point for place, point in enumerate(reversed(points)) if place % stride == 0][::-1]
+
+
+def examples_section(run: Run) -> Section:
+    """Return translations with and without the most and the least important component."""
     found = run.examples
     shown = []
     for place, words in (("most", "most"), ("least", "least")):
         if place in found:
             each = found[place]
             title = (
-                f"Without {named(each['component'])}, the {words} important: {each['drop']:+.2f} BLEU lost, "
+                f"Without {named(each['component'])}, the {words} important: BLEU {gained(each['drop'])}, "
                 f"{each['changed']:,} of {found['of']:,} hypotheses change"
             )
             shown.append(Examples(title, readings(each)))

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from lit_transformer.components import layer_of
 from lit_transformer.report.agreement import UNIMPORTANT, Agreement, Shared, shared_components
-from lit_transformer.report.html import heat_charts, tables
+from lit_transformer.report.comparability import COMPARED
+from lit_transformer.report.html import heat_charts, runs_tables
 from lit_transformer.report.html.heat_figures import heat_map_figure
 from lit_transformer.report.html.section import Figure, Section
 from lit_transformer.report.html.tables import Table, cell
@@ -14,6 +15,8 @@ from lit_transformer.report.runs import SCORES, Run
 
 SIDE_BY_SIDE = 12
 """Runs whose heat maps stand side by side; more are drawn as one map with a row each."""
+MOST_ROWS = 1000
+"""Rows of a table below a chart."""
 LARGEST_MATRIX = 40
 """Runs up to which each pair has a cell of its own."""
 
@@ -25,7 +28,7 @@ def comparison_sections(runs: Sequence[Run], pairs: Mapping[str, Sequence[Agreem
         runs: The runs.
         pairs: How alike two runs are, by column of the scores.
     """
-    yield Section("runs", "Runs", tables=[("", tables.runs_table(runs))])
+    yield Section("runs", "Runs", tables=[("", runs_tables.runs_table(runs))], facts=shared_facts(runs))
     for score in SCORES:
         scored = [run for run in runs if run.column(score)]
         if not scored:
@@ -45,14 +48,24 @@ def comparison_sections(runs: Sequence[Run], pairs: Mapping[str, Sequence[Agreem
         yield _shared_section(runs, shared_components(runs))
 
 
+def shared_facts(runs: Sequence[Run]) -> list[tuple[str, str]]:
+    """Return what all runs that were scored have in common, by name."""
+    scored = [run for run in runs if run.components]
+    told = {name: {each(run) for run in scored} for name, each in COMPARED.items()}
+    return [(f"{name}, all runs", next(iter(found))) for name, found in told.items() if len(found) == 1]
+
+
 def _all_runs_figure(runs: Sequence[Run], score: str) -> Figure:
     rows = [[cell(run.label), cell(name), cell(value)] for run in runs for name, value in run.column(score).items()]
     return Figure(
         f"{score.capitalize()}: a row for each run",
         heat_charts.all_runs(runs, score),
         f"{score.capitalize()} of each component, across, in each of {len(runs)} runs, down; darker is more important.",
-        # The numbers of 200 runs are in their own files.
-        Table(["run", "component", score], rows[:1000]),
+        Table(["run", "component", score], rows[:MOST_ROWS]),
+        f"The first {MOST_ROWS:,} of {len(rows):,} numbers are below; all are in the runs' scores.csv."
+        if len(rows) > MOST_ROWS
+        else "",
+        full=True,
     )
 
 
@@ -75,9 +88,17 @@ def _agreement_section(column: str, title: str, pairs: Sequence[Agreement]) -> S
             ]
             if rows:
                 described = f"Matrix of {method}'s rank correlation of {title} between {len(names)} runs."
-                table = tables.agreements_table(pairs)
-                figures.append(Figure(f"{method}, {title}", heat_charts.matrix(rows, names, method), described, table))
-    return Section(f"agreement-{column}", f"Do the runs agree? Rank correlation of {title}", lines, figures)
+                table = runs_tables.agreements_table(pairs)
+                chart = heat_charts.matrix(rows, names, method)
+                figures.append(Figure(f"{method}, {title}", chart, described, table, full=len(names) > 6))
+    else:
+        lines.append(
+            f"Of more than {LARGEST_MATRIX} runs each has a row: how alike it is to all others, the oddest first."
+        )
+    shown = [] if figures else [("", runs_tables.outliers_table(pairs, names))]
+    return Section(
+        f"agreement-{column}", f"Do the runs agree? Rank correlation of {title}", lines, figures, tables=shown
+    )
 
 
 def _shared_section(runs: Sequence[Run], shared: Sequence[Shared]) -> Section:
@@ -88,5 +109,5 @@ def _shared_section(runs: Sequence[Run], shared: Sequence[Shared]) -> Section:
         f"{UNIMPORTANT:g} BLEU. These are the values themselves, without their intervals."
     )
     return Section(
-        "shared", "Which are unimportant in all", [line], tables=[("", tables.shared_table(shared, named_runs))]
+        "shared", "Which are unimportant in all", [line], tables=[("", runs_tables.shared_table(shared, named_runs))]
     )

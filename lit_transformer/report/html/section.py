@@ -20,6 +20,7 @@ class Figure:
         description: What it looks like, for those who don't see it.
         table: Its numbers; None where they stand open below.
         note: What to keep in mind.
+        full: Whether it needs a row of its own.
     """
 
     title: str
@@ -27,6 +28,7 @@ class Figure:
     description: str
     table: Table | None
     note: str = ""
+    full: bool = False
 
     @property
     def is_wide(self) -> bool:

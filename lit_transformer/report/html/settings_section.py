@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 from lit_transformer.report.html.section import Section
 from lit_transformer.report.runs import Run
 
@@ -24,7 +26,10 @@ def settings_section(run: Run) -> Section:
             ("digest of the initial weights", str(scores.get("criticality", {}).get("initial_weights", ""))),
             ("versions", versions),
         ]
-    model, trainer = run.config.get("model") or {}, run.config.get("trainer") or {}
+    for name, what in (("contribution", "cap epsilon"), ("criticality", "epsilon search grid include_norm")):
+        found = scores.get(name, {})
+        facts.append((name, ", ".join(f"{each} {found[each]}" for each in what.split() if each in found)))
+    model, trainer = run.settings("model"), run.settings("trainer")
     names = ("encoder_layers", "decoder_layers", "d_model", "feed_forward", "heads", "norm", "dropout")
     facts.append(("model", ", ".join(f"{name} {model[name]}" for name in names if model.get(name) is not None)))
     learning = ("learning_rate", "warmup_steps", "label_smoothing")
@@ -33,8 +38,14 @@ def settings_section(run: Run) -> Section:
     facts.append(("training", ", ".join(trained)))
     if run.config.get("start_from"):
         facts.append(("started from", str(run.config["start_from"])))
-    commands = [f"lit-transformer fit --config {run.folder / 'config.yaml'}"]
-    if run.analysis is not None:
-        commands.append(f"lit-transformer analyze --config analysis.yaml --ckpt_path {run.folder}")
-    commands.append(f"lit-transformer report {run.folder}")
-    return Section("settings", "Settings", facts=[fact for fact in facts if fact[1]], commands=commands)
+    commands = [["fit", "--config", str(run.folder / "config.yaml")]]
+    if run.analysis is not None and (run.analysis / "config.yaml").is_file():
+        # It names its checkpoint, and holds the settings of the analysis that was made last.
+        commands.append(["analyze", "--config", str(run.analysis / "config.yaml")])
+    commands.append(["report", str(run.folder)])
+    return Section(
+        "settings",
+        "Settings",
+        facts=[fact for fact in facts if fact[1]],
+        commands=[shlex.join(["lit-transformer", *each]) for each in commands],
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from lit_transformer.report.html import mark_charts, tables
+from lit_transformer.report.html import mark_charts, study_tables
 from lit_transformer.report.html.section import Figure, Section
 from lit_transformer.report.html.summary import study_summary
 from lit_transformer.report.studies import Study
@@ -18,11 +18,11 @@ def study_section(study: Study, place: int) -> Section:
         place: Its place among the studies of the report, from 1.
     """
     figures, shown = [], []
-    for family, title in tables.FAMILIES.items():
+    for family, title in study_tables.FAMILIES.items():
         if not any(row.get("family") == family for row in study.rows):
             continue
-        shown.append((title.capitalize(), tables.study_table(study, family)))
-        compared = tables.comparisons_table(study, family)
+        shown.append((title.capitalize(), study_tables.study_table(study, family)))
+        compared = study_tables.comparisons_table(study, family)
         if compared.rows:
             shown.append((f"{title.capitalize()}: claims over the seeds", compared))
             figures.append(_differences_figure(study, family, title))
@@ -36,23 +36,23 @@ def study_section(study: Study, place: int) -> Section:
 
 
 def _differences_figure(study: Study, family: str, title: str) -> Figure:
-    compared = [row for row in study.comparisons if row["family"] == family]
-    control = str(compared[0]["control"])
-    arms = [row["arm"] for row in compared]
+    compared = [row for row in study.comparisons if row.get("family") == family]
+    control = str(compared[0].get("control"))
+    arms = [row.get("arm") for row in compared]
     rows: list[dict[str, Any]] = [
-        {"arm": row["arm"], "seed": row["seed"], "difference": row["difference"]}
+        {"arm": row.get("arm"), "seed": row.get("seed"), "difference": row["difference"]}
         for row in study.rows
-        if row.get("family") == family and row.get("arm") in arms and row.get("difference") is not None
+        if row.get("family") == family and row.get("arm") in arms and isinstance(row.get("difference"), (int, float))
     ]
     rows += [
-        {"arm": row["arm"], "seed": "mean", "lower": row["lower"], "upper": row["upper"]}
+        {"arm": row.get("arm"), "seed": "mean", "lower": row["lower"], "upper": row.get("upper")}
         for row in compared
-        if row.get("lower") is not None
+        if isinstance(row.get("lower"), (int, float)) and isinstance(row.get("upper"), (int, float))
     ]
     described = f"Test BLEU of each arm minus that of {control}, a mark for each run" + (
         ", with the interval of the mean over the seeds." if len(rows) > len(arms) else "."
     )
     chart = mark_charts.differences(rows, control)
     return Figure(
-        f"{title.capitalize()}: BLEU minus {control}", chart, described, tables.comparisons_table(study, family)
+        f"{title.capitalize()}: BLEU minus {control}", chart, described, study_tables.comparisons_table(study, family)
     )

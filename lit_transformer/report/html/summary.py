@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from lit_transformer.components import kind_of
 from lit_transformer.report.agreement import UNIMPORTANT, Agreement, Shared
@@ -33,22 +32,42 @@ def run_summary(run: Run) -> list[str]:
         run: The run.
     """
     drops = run.column("drop")
-    if not drops:
-        return [f"{run.label} has no scores yet."]
-    return [_contribution_sentence(run, drops), *_removal_sentence(run)]
+    if drops:
+        return [_contribution_sentence(run, drops), *_removal_sentence(run)]
+    criticality = run.column("criticality")
+    if criticality:
+        most = max(criticality, key=criticality.__getitem__)
+        least = sum(value == 0 for value in criticality.values())
+        return [
+            f"The most critical component is {named(most)}, which needs {criticality[most]:.1f} of its training; for "
+            f"{least} of {len(criticality)} the initial weights do."
+        ]
+    mean = run.column("mean_drop")
+    if mean:
+        most = max(mean, key=mean.__getitem__)
+        return [
+            f"With its mean output in the place of {named(most)} the model {changed(mean[most])} BLEU, the most of all."
+        ]
+    return [f"{run.label} has no scores yet."]
 
 
 def _contribution_sentence(run: Run, drops: dict[str, float]) -> str:
     labels = [row.get("label") for row in run.components if "drop" in row]
     most, least = max(drops, key=drops.__getitem__), min(drops, key=drops.__getitem__)
     epsilon = run.scores.get("contribution", {}).get("epsilon", UNIMPORTANT)
+    first = f"Without {named(most)} the model {changed(drops[most])} of {run.baseline['bleu']:.2f} BLEU"
+    if drops[most] == drops[least]:
+        others = f", as without each of the other {_number(len(drops) - 1, 'component')}" if len(drops) > 1 else ""
+        return f"{first}{others}, on {run.baseline['sentences']:,} sentences."
+    second = f"{first}, without {named(least)} it {changed(drops[least])}"
+    if not any(labels):
+        return f"{second}, on {run.baseline['sentences']:,} sentences."
     sure, undecided = labels.count("important"), labels.count("undecided")
     spared = labels.count("negligible") + labels.count("harmful")
     return (
-        f"Without {named(most)} the model loses {drops[most]:.2f} of {run.baseline['bleu']:.2f} BLEU, "
-        f"without {named(least)} {_loss(drops[least])}: of {len(drops)} components {_count(sure)} surely worth more "
-        f"than {epsilon:g} BLEU and {_count(spared)} surely worth less, while {undecided} {_be(undecided)} undecided "
-        f"on {run.baseline['sentences']:,} sentences."
+        f"{second}: of {_number(len(drops), 'component')} {_count(sure)} surely worth more than {epsilon:g} BLEU and "
+        f"{_count(spared)} surely worth less, while {undecided} {_be(undecided)} undecided on "
+        f"{run.baseline['sentences']:,} sentences."
     )
 
 
@@ -102,11 +121,15 @@ def study_summary(study: Study) -> str:
     Args:
         study: The study.
     """
-    rows: Sequence[Any] = study.comparisons
+    rows = [row for row in study.comparisons if row.get("arm") and row.get("verdict")]
+    done = sum(row.get("status") == "done" for row in study.rows)
     if not rows:
-        return f"{study.label} has no arm that could be compared with its control."
-    decided = [f"{row['arm']} is {row['verdict']} than {row['control']}" for row in rows if row["verdict"] in VERDICTS]
-    seeds = max(int(row["seeds"]) for row in rows)
+        what = "is not finished: its tables are not written yet" if not study.rows else "compares nothing yet"
+        return f"{study.label} {what}; {_number(done, 'run')} of {len(study.rows)} done."
+    decided = [
+        f"{row['arm']} is {row['verdict']} than {row.get('control')}" for row in rows if row["verdict"] in VERDICTS
+    ]
+    seeds = max(int(row.get("seeds") or 1) for row in rows)
     said = "; ".join(decided) or "no difference is decidable"
     return f"{study.label}, {_number(seeds, 'seed')}: {said}."
 
@@ -115,8 +138,14 @@ VERDICTS = ("better", "worse")
 """What a study says of an arm whose interval excludes 0."""
 
 
-def _loss(drop: float) -> str:
-    return f"{drop:.2f}" if drop >= 0 else f"it gains {-drop:.2f}"
+def changed(drop: float) -> str:
+    """Return what a drop is in words, such as ``loses 1.50``."""
+    return f"loses {drop:.2f}" if drop >= 0 else f"gains {-drop:.2f}"
+
+
+def gained(drop: float) -> str:
+    """Return what a drop is in words, such as ``1.50 lost``."""
+    return f"{drop:.2f} lost" if drop >= 0 else f"{-drop:.2f} gained"
 
 
 def _be(number: int) -> str:

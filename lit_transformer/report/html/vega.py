@@ -50,6 +50,26 @@ def specification(chart: Any) -> Spec:
     return spec
 
 
+def shades(field: str, title: str, most: float = 1.0, signed: bool = False, legend: bool = True) -> Any:
+    """Return the colour of a number by its shade: darker for more, in tenths; below zero a colour of its own.
+
+    Args:
+        field: The column.
+        title: What it is, for the legend.
+        most: The number of the darkest shade.
+        signed: Numbers may be negative.
+        legend: Explain the shades.
+    """
+    import altair as alt
+
+    domain = [most * threshold for threshold in thresholds()]
+    colours = [f"var(--heat-{step})" for step in range(STEPS)]
+    if signed:
+        domain, colours = [-1e-9, *domain], ["var(--negative)", *colours]
+    key = alt.Legend(title=title, format=".1~f", direction="horizontal", columns=6) if legend else None
+    return alt.Color(f"{field}:Q", scale=alt.Scale(type="threshold", domain=domain, range=colours), legend=key)
+
+
 def kind_colour() -> Any:
     """Return the colour of a kind of component."""
     import altair as alt

@@ -7,6 +7,7 @@ import altair as alt
 import pytest
 
 from lit_transformer.report.html import curve_charts, heat_charts, mark_charts
+from lit_transformer.report.html.run_sections import MOST_POINTS, thinned
 from lit_transformer.report.runs import read_run, read_runs
 from tests.report.making import make_run, steps_of
 
@@ -71,6 +72,31 @@ def test_random_orders_become_a_mean_with_its_range() -> None:
     random = [point for point in points if point["order"] == "random, mean of 2"]
     assert [(point["bleu"], point["lowest"], point["highest"]) for point in random] == [(30, 30, 30), (28, 27, 29)]
     assert [point["last"] for point in random] == [False, True]
+
+
+def test_random_bands_of_two_splits_are_two() -> None:
+    rows = [*steps_of("random-1", ["e:sa:1"], 1.0), *steps_of("random-2", ["e:ff:1"], 3.0)]
+    [band] = [
+        layer for layer in curve_charts.group_ablation(rows)["layer"] if layer.get("mark", {}).get("type") == "area"
+    ]
+    assert band["encoding"]["detail"]["field"] == "split"
+
+
+@pytest.mark.parametrize(
+    ("value", "colour"), [(-0.2, "var(--negative)"), (0.0, "var(--heat-0)"), (0.55, "var(--heat-5)")]
+)
+def test_below_zero_is_no_zero(value: float, colour: str) -> None:
+    spec = heat_charts.matrix([{"first": "a", "second": "b", "value": value, "shared": 3}], ["a", "b"], "Spearman")
+    [scale] = [layer["encoding"]["color"]["scale"] for layer in spec["layer"] if layer["mark"]["type"] == "rect"]
+    assert scale["range"][sum(value >= threshold for threshold in scale["domain"])] == colour
+
+
+def test_a_long_curve_is_thinned_to_its_end() -> None:
+    points = [(step, float(step)) for step in range(100_000)]
+    shown = thinned(points)
+    assert len(shown) <= MOST_POINTS
+    assert shown[-1] == points[-1]
+    assert thinned(points[:300]) == points[:300]
 
 
 def test_a_component_without_an_interval_has_a_mark(tmp_path: Path) -> None:

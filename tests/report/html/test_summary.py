@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from lit_transformer.report.agreement import agreements, shared_components
 from lit_transformer.report.html.summary import run_summary, runs_summary, study_summary
 from lit_transformer.report.runs import Run, read_run, read_runs
@@ -30,6 +32,33 @@ def test_nothing_can_go(tmp_path: Path) -> None:
     assert run_summary(read_run(folder))[1:] == [
         "Contribution and criticality order the components alike by 0.50 (Spearman)."
     ]
+
+
+@pytest.mark.parametrize(
+    ("drops", "expected"),
+    [
+        (
+            {"e:sa:1": -1.0, "d:ff:1": -2.0},
+            "the model gains 1.00 of 30.00 BLEU, without d:ff:1 (decoder feed-forward, layer 1) it gains 2.00",
+        ),
+        (
+            {"e:sa:1": 0.0, "d:ff:1": 0.0},
+            "the model loses 0.00 of 30.00 BLEU, as without each of the other 1 component, on 500",
+        ),
+        ({"e:sa:1": 1.0}, "the model loses 1.00 of 30.00 BLEU, on 500 sentences."),
+    ],
+)
+def test_drops_of_all_kinds(drops: dict[str, float], expected: str, tmp_path: Path) -> None:
+    assert expected in run_summary(read_run(make_run(tmp_path / "run", drops=drops)))[0]
+
+
+def test_other_scores_than_contribution(tmp_path: Path) -> None:
+    rows = [{"component": "d:ea:1", "criticality": 0.8}, {"component": "e:ff:1", "criticality": 0.0}]
+    [line] = run_summary(read_run(make_run(tmp_path / "critical", components=rows)))
+    assert "d:ea:1 (decoder attention to the encoder, layer 1), which needs 0.8 of its training; for 1 of 2" in line
+    rows = [{"component": "d:ea:1", "mean_drop": 2.0}, {"component": "e:ff:1", "mean_drop": 0.5}]
+    [line] = run_summary(read_run(make_run(tmp_path / "mean", components=rows)))
+    assert line.startswith("With its mean output in the place of d:ea:1")
 
 
 def test_no_scores() -> None:

@@ -5,7 +5,10 @@ from pathlib import Path
 import pytest
 
 from lit_transformer.report.agreement import shared_components
-from lit_transformer.report.html.tables import cell, comparisons_table, components_table, shared_table, study_table
+from lit_transformer.report.html.component_tables import components_table
+from lit_transformer.report.html.runs_tables import shared_table
+from lit_transformer.report.html.study_tables import comparisons_table, study_table
+from lit_transformer.report.html.tables import cell
 from lit_transformer.report.runs import read_run, read_runs
 from lit_transformer.report.studies import read_study
 from tests.report.making import make_run, make_study
