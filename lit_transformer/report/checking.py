@@ -36,13 +36,13 @@ def check_scores(scores: Mapping[str, Any]) -> None:
         raise ValueError("group_ablation has no list of rows")
     kinds = {"order": (str,), "step": (int,), "component": (str,), "parameters_removed": (int,)}
     for step in steps:
-        if not isinstance(step, Mapping) or not isinstance(step.get("test_bleu") or 0.0, (int, float)):
-            raise ValueError("a step of group_ablation is none")
         _need(
             "a step of group_ablation",
             step,
             {**kinds, "validation_bleu": (int, float), "validation_drop": (int, float)},
         )
+        if step.get("test_bleu") not in (None, "") and not isinstance(step["test_bleu"], (int, float)):
+            raise ValueError("test_bleu of a step of group_ablation is no number")
     for section in ("contribution", "criticality"):
         for name in ("epsilon", "cap"):
             if not isinstance(scores.get(section, {}).get(name, 0.0), (int, float)):

@@ -49,8 +49,8 @@ def test_any_wrong_value_anywhere(name: str, tmp_path: Path) -> None:
     assert len(found) > 15
     refused = 0
     for number, place in enumerate(found):
-        # All values in all places would take a minute; neighbours and names that come again get the others.
-        for value in (FOREIGN[number % len(FOREIGN)], FOREIGN[(number + 5) % len(FOREIGN)]):
+        # All values in all places would take a minute; neighbours get the others.
+        for value in FOREIGN[number % len(FOREIGN) :][:1]:
             path.write_text(json.dumps(with_value(content, place, value)), encoding="utf-8")
             run = read_run(folder)
             refused += run.analysis is None or not run.examples
@@ -61,7 +61,7 @@ def test_any_wrong_value_anywhere(name: str, tmp_path: Path) -> None:
                 json.dumps([figure.spec for figure in section.figures], allow_nan=False)
             assert run_summary(run)
             assert run.analysis is not None or run.problems
-    assert refused > len(found) / 2
+    assert refused > len(found) / 4
 
 
 def test_what_is_refused_is_named(tmp_path: Path) -> None:
