@@ -52,7 +52,7 @@ def shared_facts(runs: Sequence[Run]) -> list[tuple[str, str]]:
     """Return what all runs that were scored have in common, by name."""
     scored = [run for run in runs if run.components]
     told = {name: {each(run) for run in scored} for name, each in COMPARED.items()}
-    return [(f"{name}, all runs", next(iter(found))) for name, found in told.items() if len(found) == 1]
+    return [(f"{name}, all runs", next(iter(found))) for name, found in told.items() if len(found) == 1 and any(found)]
 
 
 def _all_runs_figure(runs: Sequence[Run], score: str) -> Figure:

@@ -124,8 +124,12 @@ def study_summary(study: Study) -> str:
     rows = [row for row in study.comparisons if row.get("arm") and row.get("verdict")]
     done = sum(row.get("status") == "done" for row in study.rows)
     if not rows:
-        what = "is not finished: its tables are not written yet" if not study.rows else "compares nothing yet"
-        return f"{study.label} {what}; {_number(done, 'run')} of {len(study.rows)} done."
+        if not study.rows:
+            return f"{study.label} is not finished: its tables are not written yet."
+        return (
+            f"{study.label}: {done} of {len(study.rows)} runs are done, and no arm is compared with its control; the "
+            "same `lit-transformer study` command goes on, and writes what it claims."
+        )
     decided = [
         f"{row['arm']} is {row['verdict']} than {row.get('control')}" for row in rows if row["verdict"] in VERDICTS
     ]
