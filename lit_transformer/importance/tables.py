@@ -21,8 +21,8 @@ SCORES_FORMAT = 2
 SAME = ("format", "weights", "tokenizer", "scoring_set", "signature", "decoding")
 """What two tables must have in common to be one."""
 
-BESIDE = ("criticality_curves.csv", "group_ablation.csv")
-"""Tables that lie beside the scores, which say what they rest on."""
+BESIDE = ("criticality_curves.csv", "group_ablation.csv", "examples.json")
+"""Files that lie beside the scores, which say what they rest on."""
 
 Row = Mapping[str, Any]
 """The columns of one component, by name: text, numbers, booleans, or None for nothing."""

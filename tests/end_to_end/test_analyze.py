@@ -274,7 +274,8 @@ class TestOptions:
         assert (folder / "group_ablation.csv").is_file()
         finished = succeed(of("analyze", trained, "--components=d:*", "--data.validation_size=10"), tmp_path)
         assert "are of another scoring_set, and are replaced" in finished.errors
-        assert {path.name for path in folder.iterdir()} == {"scores.csv", "scores.json", "contribution.png"} | PICTURES
+        made = {"scores.csv", "scores.json", "examples.json", "contribution.png"}
+        assert {path.name for path in folder.iterdir()} == made | PICTURES
         assert read_json(folder / "scores.json")["baseline"]["sentences"] == 10
 
     def test_a_sample_is_marked_and_written_apart(self, trained: Path, tmp_path: Path) -> None:

@@ -47,10 +47,11 @@ def test_quiet_commands_say_nothing_and_write_everything(name: str, text: Path, 
         (tmp_path / file).unlink()
     loud = succeed(args, tmp_path, stdin=SOURCE)
     assert results(tmp_path) - before == made
-    assert loud.errors
     if name == "predict":
+        # In a terminal it shows a bar; elsewhere it is translations and nothing else.
         assert loud.output == quiet.output != b""
     else:
+        assert loud.errors
         assert loud.output
 
 
