@@ -81,6 +81,9 @@ class RunProgress(ProgressBar):
 
     @override
     def on_validation_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        if trainer.sanity_checking:
+            # A check of a few batches before training, which has no bar yet.
+            return
         if trainer.state.fn == "fit" and self._time is not None:
             self._time.pause()
         self._refresh(trainer)

@@ -267,7 +267,11 @@ class _MessageHandler(logging.Handler):
     """Writes to what is standard error now: a progress display lets messages come out above it."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        print(self.format(record), file=sys.stderr, flush=True)
+        try:
+            print(self.format(record), file=sys.stderr, flush=True)
+        except Exception:
+            # Nobody reads it any more, such as `2>&1 | head`: no reason to stop training.
+            self.handleError(record)
 
 
 def _is_news(record: logging.LogRecord) -> bool:

@@ -9,6 +9,7 @@ from pytorch_lightning.loggers import Logger, WandbLogger
 from typing_extensions import override
 
 from lit_transformer.checkpoints import run_folder_of
+from lit_transformer.errors import UserError
 from lit_transformer.metrics_log import MetricsLog
 from lit_transformer.tracking.names import group_of, parent_of, run_name
 from lit_transformer.tracking.settings import WandbSettings
@@ -16,6 +17,24 @@ from lit_transformer.tracking.settings import WandbSettings
 
 class RunLogger(WandbLogger):
     """The WandbLogger of one command, whose run gets the whole configuration once, by `callbacks.WandbTracking`."""
+
+    @property
+    @override
+    def experiment(self) -> Any:
+        """The W&B run, which begins when it is first asked for.
+
+        Raises:
+            UserError: W&B does not begin one.
+        """
+        import wandb
+
+        try:
+            return super().experiment
+        except wandb.errors.Error as error:
+            raise UserError(
+                f"Weights & Biases did not begin a run: {error}. Go offline with --wandb.mode offline (wandb sync "
+                "uploads later), or do without it: --wandb.mode disabled."
+            ) from error
 
     @override
     def log_hyperparams(self, *args: Any, **kwargs: Any) -> None:

@@ -6,6 +6,7 @@ again, are for terminals alone; ``NO_COLOR`` takes the colours away and ``TERM=d
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from typing import TYPE_CHECKING
@@ -50,7 +51,9 @@ def say(text: object) -> None:
 def tell(text: str) -> None:
     """Print a line of progress to standard error, unless nothing is to be shown."""
     if not is_quiet():
-        print(text, file=sys.stderr, flush=True)
+        # Nobody may read it any more, which is no reason to stop training.
+        with contextlib.suppress(OSError):
+            print(text, file=sys.stderr, flush=True)
 
 
 def live_progress(*columns: ProgressColumn) -> Progress:

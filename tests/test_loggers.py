@@ -10,6 +10,7 @@ from pytorch_lightning.loggers import WandbLogger
 from lit_transformer.errors import UserError
 from lit_transformer.loggers import run_loggers
 from lit_transformer.metrics_log import MetricsLog
+from lit_transformer.tracking.run import runs_of
 from lit_transformer.tracking.settings import WandbSettings
 
 
@@ -87,3 +88,15 @@ def test_an_analysis_that_writes_elsewhere_belongs_to_the_run_of_its_checkpoint(
     made = options(tmp_path / "elsewhere", "analyze", tmp_path / "demo" / "version_3" / "checkpoints" / "a.ckpt")
     assert (made["group"], made["name"]) == ("demo", "demo-version_3-analyze")
     assert made["dir"] == str(tmp_path / "elsewhere")
+
+
+def test_a_run_that_does_not_begin_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import wandb
+
+    def refused(**_: Any) -> None:
+        raise wandb.errors.CommError("no such host")
+
+    monkeypatch.setattr(wandb, "init", refused)
+    _, logger = run_loggers(WandbSettings(mode="offline"), tmp_path / "demo" / "version_0", "fit")
+    with pytest.raises(UserError, match=r"did not begin a run: no such host\. Go offline with --wandb.mode offline"):
+        runs_of([logger])

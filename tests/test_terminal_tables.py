@@ -1,11 +1,9 @@
 from __future__ import annotations
 
 import logging
-import os
 from typing import Any
 
 import pytest
-from rich.console import Console
 
 from lit_transformer.components import component_ids
 from lit_transformer.terminal import QUIET
@@ -45,8 +43,6 @@ def about(**changes: Any) -> dict[str, Any]:
 
 @pytest.fixture(autouse=True)
 def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
-    # datasets puts another object in the place of os.environ when it has worked with several processes.
-    monkeypatch.setattr(Console, "_environ", os.environ)
     monkeypatch.setenv("COLUMNS", "80")
     for name in ("FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE", QUIET):
         monkeypatch.delenv(name, raising=False)

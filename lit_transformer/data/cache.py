@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
@@ -111,6 +112,7 @@ def mapped_table(
     library = quiet_datasets()
     path = Path(library.config.HF_DATASETS_CACHE) / "lit_transformer" / f"{fingerprint}.arrow"
     if not path.is_file():
+        environment = os.environ
         try:
             start = table().with_format("arrow")
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -128,6 +130,9 @@ def mapped_table(
             )
         except OSError as error:
             raise _cannot_write(error) from error
+        finally:
+            # datasets leaves a copy in its place when it has worked with several processes; others hold the first one.
+            os.environ = environment  # noqa: B003 - it is the same object as before
         if not path.is_file():  # several processes wrote a file each
             return made.with_format(None)
     # A table read from a file gets a fingerprint of the file's place and time: ours is of its content.

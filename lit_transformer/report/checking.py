@@ -10,6 +10,7 @@ from lit_transformer.components import layer_of
 SECTIONS = ("baseline", "scoring_set", "decoding", "contribution", "criticality", "group_ablation", "layer_ablation")
 """Keys of ``scores.json`` whose value is an object, where they are there."""
 MAPPINGS = (*SECTIONS, "data", "versions", "correlations")
+MOST_LAYERS = 1000
 LARGEST = 1e15
 """No number of ours is as large."""
 
@@ -43,6 +44,17 @@ def check_scores(scores: Mapping[str, Any]) -> None:
         )
         if step.get("test_bleu") not in (None, "") and not isinstance(step["test_bleu"], (int, float)):
             raise ValueError("test_bleu of a step of group_ablation is no number")
+    for name, shares in _mapping(scores.get("contribution", {}).get("exact_match", {}), "exact_match").items():
+        for share in _mapping(shares, f"exact_match of {name}").values():
+            if not isinstance(share, (int, float)):
+                raise ValueError(f"exact_match of {name} holds {share!r}")
+    layers = scores.get("layer_ablation", {}).get("rows", [])
+    if not isinstance(layers, list):
+        raise ValueError("layer_ablation has no list of rows")
+    for layer in layers:
+        _need(
+            "a step of layer_ablation", layer, {"step": (int,), "components": (list,), "validation_bleu": (int, float)}
+        )
     for section in ("contribution", "criticality"):
         for name in ("epsilon", "cap"):
             if not isinstance(scores.get(section, {}).get(name, 0.0), (int, float)):
@@ -73,7 +85,7 @@ def check_examples(content: Mapping[str, Any]) -> None:
 
 def _check_component(row: Mapping[str, Any]) -> None:
     name = row["component"]
-    if layer_of(name) < 1:
+    if not 1 <= layer_of(name) <= MOST_LAYERS:
         raise ValueError(f"{name} is no component")
     for column in ("contribution", "criticality"):
         if column in row and not (isinstance(row[column], (int, float)) and 0 <= row[column] <= 1):
@@ -91,6 +103,12 @@ def _need(what: str, found: Any, kinds: Mapping[str, tuple[type, ...]]) -> None:
     for key, types in kinds.items():
         if not isinstance(found.get(key), types) or isinstance(found.get(key), bool):
             raise ValueError(f"{key} of {what} is {found.get(key)!r}")
+
+
+def _mapping(found: Any, what: str) -> Mapping[str, Any]:
+    if not isinstance(found, Mapping):
+        raise ValueError(f"{what} is no object")
+    return found
 
 
 def _finite(value: Any, where: str) -> None:

@@ -91,7 +91,8 @@ def main(args: Sequence[str]) -> None:
         # Its package takes seconds to load.
         from lit_transformer.report.wandb_report import publish
 
-        say(publish([Path(folder) for folder in given.folders], given.wandb))
+        shown = [*(run.folder for run in made.runs), *(study.folder for study in made.studies)]
+        say(publish(shown, given.wandb))
 
 
 def make_report(folders: Sequence[Path], output: Path | None = None) -> Report:
@@ -108,6 +109,8 @@ def make_report(folders: Sequence[Path], output: Path | None = None) -> Report:
     runs = read_runs([folder for folder in folders if not is_study(folder)])
     if len({(run.analysis or run.folder).resolve() for run in runs}) < len(runs):
         raise UserError("a run is given twice; name each once, or different analyses of it.")
+    if len({study.folder.resolve() for study in studies}) < len(studies):
+        raise UserError("a study is given twice; name each once.")
     folder = output or _default_folder(runs, studies)
     pictures = run_pictures(runs[0], folder) if len(runs) == 1 else runs_pictures(runs, folder)
     report = Report(folder, runs, studies, pictures)

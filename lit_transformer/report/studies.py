@@ -34,7 +34,7 @@ class Study:
 
 def is_study(path: Path) -> bool:
     """Whether a folder is that of a study."""
-    return (path / "study.csv").is_file() or (path / "study.json").is_file()
+    return any((path / name).is_file() for name in ("study.csv", "study.json", "study.md"))
 
 
 def read_study(path: Path) -> Study:

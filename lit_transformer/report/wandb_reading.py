@@ -9,6 +9,7 @@ from typing import Any
 
 from lit_transformer.errors import UserError
 from lit_transformer.importance.tables import load_scores
+from lit_transformer.report.studies import is_study
 from lit_transformer.tracking import names
 
 COMMANDS = ("fit", "test", "analyze")
@@ -45,7 +46,7 @@ class ReportedRun:
     analyses: dict[str, dict[str, Any]] = field(default_factory=dict)
 
 
-def read_run(folder: Path) -> ReportedRun:
+def reported_run(folder: Path) -> ReportedRun:
     """Read what the report tells of a run.
 
     Args:
@@ -65,12 +66,7 @@ def read_run(folder: Path) -> ReportedRun:
     )
 
 
-def is_study(folder: Path) -> bool:
-    """Whether a folder is that of a study."""
-    return (folder / "study.md").is_file()
-
-
-def read_studies(folders: Sequence[Path]) -> list[ReportedStudy]:
+def reported_studies(folders: Sequence[Path]) -> list[ReportedStudy]:
     """Read the studies that are given, and those in ``studies`` beside ``runs`` that belong to runs that are given.
 
     Args:
@@ -82,7 +78,12 @@ def read_studies(folders: Sequence[Path]) -> list[ReportedStudy]:
         above = folder.parents[min(2, len(folder.parents) - 1)]
         beside = [path for path in (above, *sorted((above / "studies").glob("*"))) if is_study(path)]
         candidates |= dict.fromkeys(path for path in beside if own & _runs_around(path))
-    return [ReportedStudy(path.name, (path / "study.md").read_text(encoding="utf-8")) for path in candidates]
+    return [ReportedStudy(path.name, _text_of(path)) for path in candidates]
+
+
+def _text_of(study: Path) -> str:
+    path = study / "study.md"
+    return path.read_text(encoding="utf-8") if path.is_file() else f"# Study {study.name}\n\nNot finished."
 
 
 def _runs_around(study: Path) -> set[Path]:

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from lit_transformer.errors import UserError
-from lit_transformer.report.wandb_reading import ReportedRun, ReportedStudy, is_study, read_run, read_studies
+from lit_transformer.report.studies import is_study
+from lit_transformer.report.wandb_reading import ReportedRun, ReportedStudy, reported_run, reported_studies
 from lit_transformer.report.wandb_target import check_target
 from lit_transformer.tracking import names
 from lit_transformer.tracking.settings import has_wandb_key
@@ -37,7 +38,7 @@ def publish(folders: Sequence[Path], target: str) -> str:
     """
     entity, project = check_target(target)
     given = [Path(folder) for folder in folders]
-    runs, studies = [read_run(folder) for folder in given if not is_study(folder)], read_studies(given)
+    runs, studies = [reported_run(folder) for folder in given if not is_study(folder)], reported_studies(given)
     try:
         import wandb_workspaces.reports.v2 as reports
     except ImportError as error:

@@ -63,7 +63,7 @@ def main(args: Sequence[str], find_config: Callable[[str], Path]) -> None:
         UserError: A setting means nothing, or a run is in the way.
     """
     settings, wandb = settings_of(args), wandb_of(args)
-    # Its commands do as it does.
+    # Its commands do as it does, unless their own configuration says otherwise.
     os.environ["WANDB_MODE"] = wandb.check()
     base_config = None if settings.base_config is None else find_config(settings.base_config)
     # Not before: the help and most mistakes need no torch.

@@ -199,7 +199,9 @@ def finish() -> None:
     """End the run of this command, as failed where an exception is on its way."""
     wandb = sys.modules.get("wandb")
     if wandb is not None and getattr(wandb, "run", None) is not None:
-        wandb.finish(exit_code=0 if sys.exc_info()[0] is None else 1)
+        failed = sys.exc_info()[0] is not None
+        with harmless("the end of the run"):
+            wandb.finish(exit_code=int(failed))
 
 
 def _image(name: str, picture: Path) -> dict[str, Any]:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 import sys
+import threading
 from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
@@ -96,6 +97,17 @@ def test_a_terminal_when_a_split_is_scored(command: str, setup: Setup, monkeypat
         getattr(trainer, command)(setup.module(), datamodule=setup.data(), verbose=False)
     name = {"validate": "validation", "test": "test"}[command]
     assert any(line.startswith(name) and "1/1" in line for line in terminal.lines)
+
+
+def test_a_check_before_training_leaves_no_bar_behind(setup: Setup, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = set(threading.enumerate())
+    with pseudo_terminal(monkeypatch) as terminal:
+        monkeypatch.setattr(sys, "stderr", terminal.file)
+        fit(setup, max_steps=2, val_check_interval=1, num_sanity_val_steps=1)
+        # A display that goes on has a thread that draws, and keeps standard error.
+        drawing = [thread for thread in set(threading.enumerate()) - before if "Refresh" in type(thread).__name__]
+        assert drawing == []
+        assert sys.stderr is terminal.file
 
 
 def test_the_time_limit_counts(setup: Setup, capsys: pytest.CaptureFixture[str]) -> None:

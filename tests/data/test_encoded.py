@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import pickle
 import subprocess
 import sys
@@ -153,7 +154,9 @@ def test_another_process_computes_nothing(tmp_path: Path, tokenizer: Tokenizer) 
 
 def test_several_processes_give_the_same_table(model: bytes) -> None:
     corpus = datasets.Dataset.from_dict(COLUMNS)
+    environment = os.environ
     shared = encode_corpus(corpus, Tokenizer([model]), processes=2)
+    assert os.environ is environment
     again = encode_corpus(corpus, Tokenizer([model]), processes=1)
     assert lists(shared.fetch(range(60))) == lists(again.fetch(range(60)))
     assert shared.source_lengths.tolist() == again.source_lengths.tolist()

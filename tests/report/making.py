@@ -84,7 +84,18 @@ def scores_of(drops: Mapping[str, float], seed: int = 1) -> dict[str, Any]:
         "weights": f"{seed:064x}",
         "tokenizer": "t" * 64,
         "data": {"source_language": "en", "target_language": "de", "dataset": "mine"},
-        "contribution": {"cap": 0.1, "epsilon": 0.5},
+        "contribution": {
+            "cap": 0.1,
+            "epsilon": 0.5,
+            "exact_match": {name: {"past": 0.5, "modal": 0.25} for name in ("baseline", *drops)},
+        },
+        "layer_ablation": {
+            "chosen_on": "validation",
+            "rows": [
+                {"step": 0, "layer": None, "components": [], "parameters_removed": 0, "validation_bleu": BASELINE},
+                {"step": 1, "layer": 1, "components": ["d:sa:1"], "parameters_removed": 9, "validation_bleu": 20.5},
+            ],
+        },
         "criticality": {"epsilon": 0.5, "initial_weights": "i" * 64},
         "group_ablation": {"chosen_on": "validation", "rows": steps_of("greedy", list(drops)[:3], 0.2)},
         "components": component_rows(drops),

@@ -72,6 +72,21 @@ def test_what_is_refused_is_named(tmp_path: Path) -> None:
     assert "can&#39;t be shown" in page("run", run_summary(run), run.problems, list(run_sections(run)))
 
 
+def test_early_decisions_tell_of_no_phenomenon(tmp_path: Path) -> None:
+    shares = {"baseline": {"past": 0.5}, "e:sa:1": {}}
+    run = read_run(make_run(tmp_path / "run", contribution={"cap": 0.1, "exact_match": shares}))
+    assert "phenomena" not in [section.key for section in run_sections(run)]
+
+
+def test_nothing_is_lost_in_any_phenomenon(tmp_path: Path) -> None:
+    shares = {"baseline": {"past": 0.5}, "e:sa:1": {"past": 0.75}}
+    run = read_run(make_run(tmp_path / "run", contribution={"cap": 0.1, "exact_match": shares}))
+    [section] = [section for section in run_sections(run) if section.key == "phenomena"]
+    domain = str(section.figures[0].spec).partition("'domain': [")[2].partition("]")[0]
+    thresholds = [float(each) for each in domain.split(",")]
+    assert thresholds == sorted(set(thresholds))
+
+
 def test_what_is_made_is_accepted(tmp_path: Path) -> None:
     folder = make_run(tmp_path / "run") / "analysis" / "average"
     check_scores(json.loads((folder / "scores.json").read_text(encoding="utf-8")))

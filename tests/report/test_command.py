@@ -112,6 +112,11 @@ class TestBadInput:
         with pytest.raises(UserError, match="a run is given twice"):
             make_report([run, again])
 
+    def test_the_same_study_twice(self, tmp_path: Path) -> None:
+        study = make_study(tmp_path / "mine")
+        with pytest.raises(UserError, match="a study is given twice"):
+            make_report([study, tmp_path / "." / "mine"])
+
     def test_a_target_of_another_form_is_refused_before_anything_is_written(self, tmp_path: Path) -> None:
         run = make_run(tmp_path / "run")
         with pytest.raises(UserError, match="--wandb is 'mine'; give ENTITY/PROJECT"):

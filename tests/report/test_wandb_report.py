@@ -10,7 +10,7 @@ from unittest import mock
 import pytest
 
 from lit_transformer.errors import UserError
-from lit_transformer.report.wandb_reading import ReportedRun, ReportedStudy, read_run, read_studies
+from lit_transformer.report.wandb_reading import ReportedRun, ReportedStudy, reported_run, reported_studies
 from lit_transformer.report.wandb_report import MOST_RUN_SETS, publish, report_blocks, title_of
 
 reports = pytest.importorskip("wandb_workspaces.reports.v2", reason="wandb-workspaces is not installed")
@@ -76,7 +76,9 @@ def texts(blocks: Sequence[Any]) -> str:
 def blocks(tmp_path: Path) -> list[Any]:
     first = make_run(tmp_path / "runs/demo/version_0")
     second = make_run(tmp_path / "runs/demo/version_1", analysed=False)
-    return report_blocks([read_run(first), read_run(second)], [ReportedStudy("s", "# Study s")], "me", "project")
+    return report_blocks(
+        [reported_run(first), reported_run(second)], [ReportedStudy("s", "# Study s")], "me", "project"
+    )
 
 
 class TestBlocks:
@@ -135,7 +137,7 @@ class TestBlocks:
         assert {"table-of-contents", "heading", "markdown-block"} <= set(kinds)
 
     def test_without_any_analysis(self, tmp_path: Path) -> None:
-        run = read_run(make_run(tmp_path / "runs/demo/version_0", analysed=False))
+        run = reported_run(make_run(tmp_path / "runs/demo/version_0", analysed=False))
         made = report_blocks([run], [], "me", "project")
         assert "not analysed" in texts(made)
         assert spec(made)["blocks"]
@@ -157,7 +159,7 @@ class TestBlocks:
         path = folder / "analysis/average/scores.json"
         scores = {**SCORES, "scoring_set": {"name": "<b>a`b`\n# c", "sentences": 1}}
         path.write_text(json.dumps(scores), encoding="utf-8")
-        text = texts(report_blocks([read_run(folder)], [], "me", "project"))
+        text = texts(report_blocks([reported_run(folder)], [], "me", "project"))
         assert "1 sentences of &lt;b&gt;a'b' # c;" in text
 
 
@@ -165,21 +167,21 @@ class TestReading:
     def test_the_group_is_that_of_the_parent(self, tmp_path: Path) -> None:
         parent = make_run(tmp_path / "runs/demo/version_0")
         tuned = make_run(tmp_path / "runs/tuned/version_0", False, f"start_from: {parent}/checkpoints/average.ckpt\n")
-        assert read_run(tuned).group == "demo"
+        assert reported_run(tuned).group == "demo"
 
     def test_another_folder(self, tmp_path: Path) -> None:
         with pytest.raises(UserError, match="is no folder of a run"):
-            read_run(tmp_path)
+            reported_run(tmp_path)
 
     def test_the_studies_of_a_run(self, tmp_path: Path) -> None:
         run, other = (make_run(tmp_path / "runs/demo" / f"version_{n}") for n in (0, 1))
         study = make_study(tmp_path / "studies/s", run)
         make_run(tmp_path / "studies/half/runs/a/version_0")
-        assert [found.name for found in read_studies([run])] == ["s"]
-        assert read_studies([other]) == []
-        assert [found.name for found in read_studies([study, run])] == ["s"]
+        assert [found.name for found in reported_studies([run])] == ["s"]
+        assert reported_studies([other]) == []
+        assert [found.name for found in reported_studies([study, run])] == ["s"]
         [trained] = study.glob("runs/*/version_0")
-        assert [found.text for found in read_studies([trained, run])] == ["# Study s\n\n| arm |\n| --- |\n"]
+        assert [found.text for found in reported_studies([trained, run])] == ["# Study s\n\n| arm |\n| --- |\n"]
 
 
 class TestPublish:

@@ -124,7 +124,8 @@ def losses(lost: Mapping[str, Mapping[str, float]]) -> Spec:
         for component, value in values.items()
     ]
     components = sorted({str(row["component"]) for row in rows}, key=canonical_key)
-    most = max(max(values.values()) for values in lost.values())
+    # Where nothing is lost the shades still need an order.
+    most = max(0.01, *(value for values in lost.values() for value in values.values()))
     chart = (
         chart_of(rows, "A row for each group of sentences, a column for each component, darker where more is lost.")
         .mark_rect(stroke="var(--page)")

@@ -21,7 +21,7 @@ def exact_matches(run: Run) -> dict[str, dict[str, float]]:
     """
     found: Mapping[str, Mapping[str, float]] = run.scores.get("contribution", {}).get("exact_match", {})
     baseline = found.get("baseline", {})
-    return {
+    lost = {
         phenomenon: {
             component: share - shares[phenomenon]
             for component, shares in found.items()
@@ -29,6 +29,8 @@ def exact_matches(run: Run) -> dict[str, dict[str, float]]:
         }
         for phenomenon, share in baseline.items()
     }
+    # Evaluations that stopped early tell of none.
+    return {phenomenon: shares for phenomenon, shares in lost.items() if shares}
 
 
 def phenomena_section(run: Run) -> Section:

@@ -50,7 +50,7 @@ def _differences_figure(study: Study, family: str, title: str) -> Figure:
         if isinstance(row.get("lower"), (int, float)) and isinstance(row.get("upper"), (int, float))
     ]
     described = f"Test BLEU of each arm minus that of {control}, a mark for each run" + (
-        ", with the interval of the mean over the seeds." if len(rows) > len(arms) else "."
+        ", with the interval of the mean over the seeds." if any("lower" in row for row in rows) else "."
     )
     chart = mark_charts.differences(rows, control)
     return Figure(

@@ -133,7 +133,7 @@ def study_summary(study: Study) -> str:
     decided = [
         f"{row['arm']} is {row['verdict']} than {row.get('control')}" for row in rows if row["verdict"] in VERDICTS
     ]
-    seeds = max(int(row.get("seeds") or 1) for row in rows)
+    seeds = max((row["seeds"] for row in rows if isinstance(row.get("seeds"), int)), default=1)
     said = "; ".join(decided) or "no difference is decidable"
     return f"{study.label}, {_number(seeds, 'seed')}: {said}."
 

@@ -57,7 +57,8 @@ def test_a_page_without_charts_needs_no_library() -> None:
 def test_sections_of_a_whole_run(made: str) -> None:
     sections = re.findall(r'<section id="([^"]+)">', made)
     assert sections == [
-        "heat-maps", "components", "group-ablation", "agreement", "paper", "training", "translations", "settings",
+        "heat-maps", "components", "group-ablation", "layer-ablation", "agreement", "phenomena", "paper", "training",
+        "translations", "settings",
     ]  # fmt: skip
 
 
