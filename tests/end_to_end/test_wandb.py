@@ -193,6 +193,7 @@ class TestFit:
             "checkpoints/average.ckpt",
             "analysis/average/scores.json",
             "analysis/average/scores.csv",
+            "analysis/average/examples.json",
         }
         assert all(path.is_file() for path in paths)
 
