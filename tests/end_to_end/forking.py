@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NoReturn
 
 import torch
+from pytorch_lightning.utilities.rank_zero import rank_zero_only
 
 from lit_transformer.__main__ import main
 from tests.end_to_end.running import Finished, run_process
@@ -64,6 +65,8 @@ class Forked:
             sys.stdout = os.fdopen(1, "w", encoding="utf-8", closefd=False)
             sys.stderr = os.fdopen(2, "w", encoding="utf-8", closefd=False)
             os.environ.update(env)
+            # Lightning reads the environment when it is imported, which was long ago.
+            rank_zero_only.rank = int(env.get("LOCAL_RANK", "0"))  # type: ignore[attr-defined]
             os.chdir(folder)
             sys.argv = ["lit-transformer"]
             for step in steps:
