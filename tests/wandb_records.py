@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
+import time
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +18,8 @@ _Record: Any = vars(wandb_internal_pb2)["Record"]
 BLOCK = 32768
 HEADER = 7
 FULL, FIRST, LAST = 1, 2, 4
+WAIT = 60.0
+"""Seconds that a run may take to be written after its end: the wandb package writes in a process of its own."""
 
 
 def payloads(path: Path) -> Iterator[bytes]:
@@ -113,5 +116,19 @@ def _put(into: dict[str, Any], keys: list[str], value: str) -> None:
 
 
 def runs_below(folder: Path) -> list[OfflineRun]:
-    """Return the offline runs below a folder, in the order of their start."""
-    return [OfflineRun(path) for path in sorted(folder.glob("**/offline-run-*/run-*.wandb"))]
+    """Return the offline runs below a folder, which have ended, in the order of their start."""
+    return [_ended(path) for path in sorted(folder.glob("**/offline-run-*/run-*.wandb"))]
+
+
+def _ended(path: Path) -> OfflineRun:
+    """Return a run once its last record is there."""
+    until = time.monotonic() + WAIT
+    while True:
+        try:
+            run = OfflineRun(path)
+            assert run.of("exit"), f"{path} has no end"
+            return run
+        except (AssertionError, struct.error):
+            if time.monotonic() > until:
+                raise
+        time.sleep(0.2)
