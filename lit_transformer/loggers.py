@@ -67,9 +67,9 @@ def run_loggers(
     logger = RunLogger(
         name=run_name(own, command),
         save_dir=run_folder,
-        project=settings.project,
-        entity=settings.entity,
-        group=settings.group or group_of(source if source is not None else run_folder),
+        project=settings.effective_project,
+        entity=settings.told("entity"),
+        group=settings.told("group") or group_of(source if source is not None else run_folder),
         job_type="fine-tune" if tuned else command,
         tags=settings.tags,
     )

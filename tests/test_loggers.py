@@ -11,7 +11,7 @@ from lit_transformer.errors import UserError
 from lit_transformer.loggers import run_loggers
 from lit_transformer.metrics_log import MetricsLog
 from lit_transformer.tracking.run import runs_of
-from lit_transformer.tracking.settings import WandbSettings
+from lit_transformer.tracking.settings import VARIABLES, WandbSettings
 
 
 @pytest.fixture(autouse=True)
@@ -19,7 +19,7 @@ def nobody(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFac
     """A user without any account."""
     home = tmp_path_factory.mktemp("home")
     monkeypatch.setenv("HOME", str(home))
-    for name in ("WANDB_MODE", "WANDB_API_KEY", "WANDB_BASE_URL", "WANDB_SILENT", "WANDB_DATA_DIR", "NETRC"):
+    for name in (*VARIABLES.values(), "WANDB_API_KEY", "WANDB_BASE_URL", "WANDB_SILENT", "WANDB_DATA_DIR", "NETRC"):
         monkeypatch.setenv(name, "")  # so that what the code sets is undone afterwards
         monkeypatch.delenv(name)
     return home
@@ -48,6 +48,14 @@ def test_offline_is_the_default_and_needs_no_account(tmp_path: Path) -> None:
 def test_names_that_were_given(tmp_path: Path) -> None:
     settings = WandbSettings(mode="offline", project="p", entity="e", group="g")
     _, wandb = run_loggers(settings, tmp_path / "demo" / "version_0", "fit")
+    assert isinstance(wandb, WandbLogger)
+    assert [wandb._wandb_init[name] for name in ("project", "entity", "group")] == ["p", "e", "g"]
+
+
+def test_names_of_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("project", "entity", "group"):
+        monkeypatch.setenv(VARIABLES[name], name[0])
+    _, wandb = run_loggers(WandbSettings(mode="offline"), tmp_path / "demo" / "version_0", "fit")
     assert isinstance(wandb, WandbLogger)
     assert [wandb._wandb_init[name] for name in ("project", "entity", "group")] == ["p", "e", "g"]
 

@@ -64,7 +64,7 @@ def main(args: Sequence[str], find_config: Callable[[str], Path]) -> None:
     """
     settings, wandb = settings_of(args), wandb_of(args)
     # Its commands do as it does, unless their own configuration says otherwise.
-    os.environ["WANDB_MODE"] = wandb.check()
+    os.environ.update(wandb.variables())
     base_config = None if settings.base_config is None else find_config(settings.base_config)
     # Not before: the help and most mistakes need no torch.
     from lit_transformer.study.conduct import run_study

@@ -11,6 +11,14 @@ from typing import Literal
 from lit_transformer.errors import UserError
 
 MODES = ("online", "offline", "disabled")
+PROJECT = "lit-transformer"
+VARIABLES = {
+    "mode": "WANDB_MODE",
+    "project": "WANDB_PROJECT",
+    "entity": "WANDB_ENTITY",
+    "group": "WANDB_RUN_GROUP",
+    "tags": "WANDB_TAGS",
+}
 
 
 @dataclass(frozen=True)
@@ -20,16 +28,16 @@ class WandbSettings:
     Args:
         mode: online, offline (files in the run's folder; wandb sync uploads them) or disabled; WANDB_MODE when not
             given, else offline.
-        project: Project.
-        entity: User or team; yours when not given.
-        group: Experiment that several commands belong to; that of the run that this one starts from, or the run's name,
-            when not given.
-        tags: Tags of the run.
+        project: Project; WANDB_PROJECT when not given, else lit-transformer.
+        entity: User or team; WANDB_ENTITY when not given, else yours.
+        group: Experiment that several commands belong to; WANDB_RUN_GROUP when not given, else that of the run that
+            this one starts from, or the run's name.
+        tags: Tags of the run; WANDB_TAGS when not given.
         log_weights: Log the initial weights and the analysed checkpoint as artifacts, not only tokenizer and scores.
     """
 
     mode: Literal["online", "offline", "disabled"] | None = None
-    project: str = "lit-transformer"
+    project: str | None = None
     entity: str | None = None
     group: str | None = None
     tags: list[str] | None = None
@@ -47,6 +55,29 @@ class WandbSettings:
         if mode not in MODES:
             raise UserError(f"WANDB_MODE is {mode!r}; give one of {', '.join(MODES)}.")
         return mode
+
+    def told(self, name: str) -> str | None:
+        """Return what was given of a setting, else what its variable in the environment says.
+
+        Args:
+            name: ``project``, ``entity`` or ``group``.
+        """
+        return getattr(self, name) or os.environ.get(VARIABLES[name]) or None
+
+    @property
+    def effective_project(self) -> str:
+        """The project that holds."""
+        return self.told("project") or PROJECT
+
+    def variables(self) -> dict[str, str]:
+        """Return the variables of the environment that tell a command all of this that was given.
+
+        Raises:
+            UserError: The mode is online and there is no key, or ``WANDB_MODE`` holds something else.
+        """
+        given = {name: getattr(self, name) for name in ("project", "entity", "group")}
+        given |= {"tags": ",".join(self.tags or ()), "mode": self.check()}
+        return {VARIABLES[name]: value for name, value in given.items() if value}
 
     def check(self) -> str:
         """Return the mode that holds, if it can be had.

@@ -36,9 +36,9 @@ def log_study(settings: WandbSettings, folder: Path, config: Mapping[str, Any], 
 
     with harmless("the study"):
         run = wandb.init(
-            project=settings.project,
-            entity=settings.entity,
-            group=settings.group or group_of_study(folder.name, base_runs),
+            project=settings.effective_project,
+            entity=settings.told("entity"),
+            group=settings.told("group") or group_of_study(folder.name, base_runs),
             job_type="study",
             name=f"{folder.name}-study",
             tags=settings.tags,

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from lit_transformer.errors import UserError
-from lit_transformer.tracking.settings import WandbSettings, has_wandb_key
+from lit_transformer.tracking.settings import VARIABLES, WandbSettings, has_wandb_key
 
 
 @pytest.fixture(autouse=True)
@@ -14,7 +14,7 @@ def nobody(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFac
     """A user without any account."""
     home = tmp_path_factory.mktemp("home")
     monkeypatch.setenv("HOME", str(home))
-    for name in ("WANDB_MODE", "WANDB_API_KEY", "WANDB_BASE_URL", "WANDB_SILENT", "WANDB_DATA_DIR", "NETRC"):
+    for name in (*VARIABLES.values(), "WANDB_API_KEY", "WANDB_BASE_URL", "WANDB_SILENT", "WANDB_DATA_DIR", "NETRC"):
         monkeypatch.setenv(name, "")  # so that what the code sets is undone afterwards
         monkeypatch.delenv(name)
     return home
@@ -65,6 +65,33 @@ def test_what_waits_for_its_upload_lies_in_the_folder_of_the_run(
 def test_disabled_leaves_the_environment_alone(tmp_path: Path) -> None:
     assert not WandbSettings(mode="disabled").ready(tmp_path)
     assert not {"WANDB_MODE", "WANDB_SILENT", "WANDB_DATA_DIR"} & os.environ.keys()
+
+
+@pytest.mark.parametrize("name", ["project", "entity", "group"])
+def test_a_name_is_the_one_given_else_that_of_the_environment(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert WandbSettings().told(name) is None
+    monkeypatch.setenv(VARIABLES[name], "")
+    assert WandbSettings().told(name) is None
+    monkeypatch.setenv(VARIABLES[name], "theirs")
+    assert WandbSettings().told(name) == "theirs"
+    assert WandbSettings(**{name: "mine"}).told(name) == "mine"  # type: ignore[arg-type]
+
+
+def test_there_is_always_a_project() -> None:
+    assert WandbSettings().effective_project == "lit-transformer"
+    assert WandbSettings(project="mine").effective_project == "mine"
+
+
+def test_the_environment_tells_another_command_all_that_was_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert WandbSettings().variables() == {"WANDB_MODE": "offline"}
+    given = WandbSettings(mode="offline", project="p", entity="e", group="g", tags=["a", "b"])
+    for name, value in given.variables().items():
+        monkeypatch.setenv(name, value)
+    there = WandbSettings()
+    assert there.effective_mode == "offline"
+    assert [there.told(name) for name in ("project", "entity", "group")] == ["p", "e", "g"]
+    # Those are read by the wandb package itself.
+    assert os.environ["WANDB_TAGS"] == "a,b"
 
 
 def test_a_key_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
