@@ -44,7 +44,7 @@ from lit_transformer.data.datamodule import tokenizer_of_state
 from lit_transformer.decoding import EOS, DecodingSettings, PlainDecoder
 from lit_transformer.errors import UserError
 from lit_transformer.importance.selection import Selection
-from lit_transformer.importance.tables import load_scores
+from lit_transformer.importance.tables import read_scores
 from lit_transformer.model import Transformer, weights_digest
 from lit_transformer.module import LitTransformer
 
@@ -187,7 +187,7 @@ def unimportant(network: Transformer, checkpoint: Path) -> tuple[list[str], str]
     count = min(GONE, len(existing) // 3)
     folder = run_folder_of(checkpoint) / "analysis" / checkpoint.stem
     if (folder / "scores.json").is_file():
-        scores = load_scores(folder)
+        scores = read_scores(folder)
         rows = scores["components"]
         if scores["weights"] == weights_digest(network) and all("contribution" in row for row in rows):
             return Selection(by="contribution", count=count).of(existing, scores), "least contribution"

@@ -17,7 +17,7 @@ from lit_transformer.components import component_ids
 from lit_transformer.errors import UserError
 from lit_transformer.files import write_text
 from lit_transformer.importance.selection import Selection
-from lit_transformer.importance.tables import load_scores
+from lit_transformer.importance.tables import read_scores
 from lit_transformer.module import LitTransformer
 from lit_transformer.trainer import Trainer
 from lit_transformer.trainer_checks import CHANGE
@@ -191,7 +191,7 @@ class ComponentChange(pl.Callback, ABC):
             raise UserError("there are scores of a trained model only; give --start_from RUN, or name the components.")
         parent = trainer.started_from
         given = Path(self.scores) if self.scores else run_folder_of(parent) / "analysis" / parent.stem
-        scores = load_scores(given.parent if given.is_file() else given)
+        scores = read_scores(given.parent if given.is_file() else given)
         if scores.get("weights") != trainer.started_weights:
             raise UserError(
                 f"the scores in {str(given)!r} are those of {scores.get('checkpoint')}, whose weights are not those of "

@@ -17,7 +17,7 @@ from lit_transformer.importance.evaluation import Evaluation
 from lit_transformer.importance.evaluator import Asked, Chain, Evaluator, Observer
 from lit_transformer.importance.plan import Plan
 from lit_transformer.importance.ranking import random_order
-from lit_transformer.importance.tables import load_scores, table_text
+from lit_transformer.importance.tables import read_scores, table_text
 from lit_transformer.importance.variant import Variant, ablation
 from lit_transformer.module import LitTransformer
 from lit_transformer.report.curves import group_ablation_curve
@@ -137,7 +137,7 @@ class GroupAblation(ComponentScorer):
             name = "matched" if self.matched else "random"
             return {f"{name}-{seed}": random_order(chosen, k, seed, kinds) for seed in self.seeds}
         made = (analysis.folder / "scores.json").is_file()
-        rows = {row["component"]: row for row in load_scores(analysis.folder)["components"]} if made else {}
+        rows = {row["component"]: row for row in read_scores(analysis.folder)["components"]} if made else {}
         missing = [name for name in chosen if self.order not in rows.get(name, {})]
         if missing:
             raise UserError(

@@ -14,7 +14,7 @@ from lit_transformer.checkpoints import find_checkpoint, read_checkpoint
 from lit_transformer.errors import UserError
 from lit_transformer.importance.matching import Match, Structure, most_components, nearest_count, nearest_depth
 from lit_transformer.importance.selection import By, Score, Selection
-from lit_transformer.importance.tables import load_scores
+from lit_transformer.importance.tables import read_scores
 from lit_transformer.module import LitTransformer
 from lit_transformer.trainer import Trainer
 
@@ -116,7 +116,7 @@ class ShallowDecoder(ComponentChange):
         if self.scores is None:
             raise UserError("a choice by score reads those of a trained model; give scores FOLDER, or like RUN.")
         given = Path(self.scores)
-        return load_scores(given.parent if given.is_file() else given)
+        return read_scores(given.parent if given.is_file() else given)
 
     def _nearer(self, trainer: Trainer, base: Structure, match: Match) -> Match | None:
         """Return how many components of the same order would be nearer to the layers, if others would."""

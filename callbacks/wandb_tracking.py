@@ -11,7 +11,7 @@ from typing_extensions import override
 from callbacks.component_scorer import ComponentScorer
 from lit_transformer.analysis import Analysis
 from lit_transformer.checkpoints import run_folder_of
-from lit_transformer.importance.tables import BESIDE, load_scores
+from lit_transformer.importance.tables import BESIDE, read_scores
 from lit_transformer.initial_weights import FILE
 from lit_transformer.module import LitTransformer
 from lit_transformer.tracking import names
@@ -124,7 +124,7 @@ class WandbTracking(pl.Callback):
     def _log_scores(self, run: Any, analysis: Analysis, place: Path) -> None:
         if not (place / "scores.json").is_file():
             return
-        scores = load_scores(place)
+        scores = read_scores(place)
         told = {name: scores[name] for name in RESTS_ON if name in scores}
         describe(run, analysis=told)
         log_components(run, scores["components"])

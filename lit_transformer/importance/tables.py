@@ -49,7 +49,7 @@ class ScoreTable:
         self._rows: dict[str, dict[str, Any]] = {}
         self._stale = False
         if (folder / "scores.json").is_file():
-            before = load_scores(folder)
+            before = read_scores(folder)
             same = [name for name in SAME if before.get(name) == self.about.get(name)]
             if len(same) < len(SAME):
                 other = ", ".join(name for name in SAME if name not in same)
@@ -129,7 +129,7 @@ def table_text(columns: Sequence[str], rows: Sequence[Row]) -> str:
     return table.getvalue()
 
 
-def load_scores(folder: Path) -> dict[str, Any]:
+def read_scores(folder: Path) -> dict[str, Any]:
     """Read the ``scores.json`` of an analysis.
 
     Args:

@@ -17,7 +17,7 @@ import yaml
 
 from lit_transformer.components import canonical_key, kind_of, layer_of
 from lit_transformer.errors import UserError
-from lit_transformer.importance.tables import SCORES_FORMAT, load_scores
+from lit_transformer.importance.tables import SCORES_FORMAT, read_scores
 from lit_transformer.report.checking import check_examples, check_scores
 
 Row = Mapping[str, Any]
@@ -157,7 +157,7 @@ def read_run(path: Path, label: str | None = None) -> Run:
     problems: list[str] = []
     for analysis in found:
         try:
-            scores = load_scores(analysis)
+            scores = read_scores(analysis)
             check_scores(scores)
         except UserError as error:
             problems.append(str(error))

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from lit_transformer.errors import UserError
-from lit_transformer.importance.tables import load_scores
+from lit_transformer.importance.tables import read_scores
 from lit_transformer.report.studies import is_study
 from lit_transformer.tracking import names
 
@@ -55,7 +55,7 @@ def reported_run(folder: Path) -> ReportedRun:
     Raises:
         UserError: It is no folder of a run, or its scores can't be read.
     """
-    analyses = {path.parent.name: load_scores(path.parent) for path in sorted(folder.glob("analysis/*/scores.json"))}
+    analyses = {path.parent.name: read_scores(path.parent) for path in sorted(folder.glob("analysis/*/scores.json"))}
     if not analyses and not (folder / "config.yaml").is_file():
         raise UserError(f"{str(folder)!r} is no folder of a run; give one that fit or analyze wrote into.")
     return ReportedRun(

@@ -10,7 +10,7 @@ from typing import Any
 from lit_transformer.errors import UserError
 from lit_transformer.importance.matching import most_components
 from lit_transformer.importance.selection import Selection
-from lit_transformer.importance.tables import load_scores
+from lit_transformer.importance.tables import read_scores
 from lit_transformer.study.arms import Arm, Base, Chosen, allowed, scores_folder
 from lit_transformer.study.settings import StudySettings, random_seed
 
@@ -84,7 +84,7 @@ def importance_order(settings: StudySettings, base: Base) -> list[str]:
     names = allowed(settings, base.structure)
     count = len(_removed(settings, base, "greedy")) if settings.by == "group_ablation" else len(names)
     selection = Selection(tuple(names), settings.by, count=max(count, 1))
-    return selection.of(base.structure.components, load_scores(scores_folder(settings, base)))
+    return selection.of(base.structure.components, read_scores(scores_folder(settings, base)))
 
 
 def draws_of(settings: StudySettings, base: Base, count: int) -> Draws | None:
@@ -135,7 +135,7 @@ def _read(folder: Path, base: Base) -> dict[str, Any]:
     """Return the scores in a folder; nothing where there are none of this checkpoint."""
     try:
         older = (folder / "scores.json").stat().st_mtime < base.checkpoint.stat().st_mtime
-        return {} if older else load_scores(folder)
+        return {} if older else read_scores(folder)
     except (UserError, OSError):
         return {}
 

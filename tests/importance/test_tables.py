@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from lit_transformer.errors import UserError
-from lit_transformer.importance.tables import ScoreTable, load_scores
+from lit_transformer.importance.tables import ScoreTable, read_scores
 
 ABOUT: dict[str, Any] = {"weights": "a", "signature": "nrefs:1", "baseline": {"bleu": 30.0}}
 ROWS: list[dict[str, Any]] = [
@@ -52,7 +52,7 @@ def test_a_number_that_is_not_finite_leaves_no_half_of_a_pair(tmp_path: Path, ba
 def test_the_columns_of_another_scorer_stay(tmp_path: Path) -> None:
     written(tmp_path, *ROWS)
     written(tmp_path, {"component": "e:sa:1", "criticality": 0.3}, section="criticality")
-    content = load_scores(tmp_path)
+    content = read_scores(tmp_path)
     assert content["components"] == [{**ROWS[1], "criticality": 0.3}, ROWS[0]]
     assert {"contribution", "criticality"} <= content.keys()
     with (tmp_path / "scores.csv").open(encoding="utf-8", newline="") as file:
@@ -63,7 +63,7 @@ def test_the_columns_of_another_scorer_stay(tmp_path: Path) -> None:
 def test_those_of_another_model_do_not(tmp_path: Path, about: dict[str, str]) -> None:
     written(tmp_path, *ROWS)
     written(tmp_path, {"component": "e:sa:1", "criticality": 0.3}, section="criticality", **about)
-    content = load_scores(tmp_path)
+    content = read_scores(tmp_path)
     assert content["components"] == [{"component": "e:sa:1", "criticality": 0.3}]
     assert "contribution" not in content
 
@@ -75,7 +75,7 @@ def test_correlation_of_two_columns(tmp_path: Path) -> None:
     table.correlate("both", "drop", "mean_drop")
     table.correlate("nothing", "drop", "criticality")
     table.write()
-    assert load_scores(tmp_path)["correlations"] == {"both": pytest.approx(-1.0)}
+    assert read_scores(tmp_path)["correlations"] == {"both": pytest.approx(-1.0)}
 
 
 @pytest.mark.parametrize(
@@ -98,4 +98,4 @@ def test_a_file_edited_into_nonsense(tmp_path: Path, text: str) -> None:
 
 def test_no_scores(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="no scores in"):
-        load_scores(tmp_path)
+        read_scores(tmp_path)
