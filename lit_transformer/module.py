@@ -19,19 +19,20 @@ from lit_transformer import __version__
 from lit_transformer.bleu import CorpusBLEU
 from lit_transformer.checkpoints import CHECKPOINT_FORMAT, INITIAL_WEIGHTS
 from lit_transformer.chrf import CorpusChrF
-from lit_transformer.data.batch import PAD, Batch
+from lit_transformer.data.batch import Batch
 from lit_transformer.data.datamodule import TranslationDataModule
-from lit_transformer.decoding import DecodingSettings, in_precision, translate
+from lit_transformer.decoding import DecodingSettings
 from lit_transformer.errors import UserError
 from lit_transformer.model import (
     Transformer,
     TransformerConfig,
-    label_smoothed_loss,
     seeded_transformer,
+    teacher_forced_losses,
     weights_digest,
 )
 from lit_transformer.recipe import check_recipe, learning_parameters, learning_rate_factor, set_peak_rate, step_seed
-from lit_transformer.translations import Translation, gather_translations
+from lit_transformer.split_scoring import SplitScoring
+from lit_transformer.translations import Translation
 
 log = logging.getLogger(__name__)
 
@@ -73,6 +74,8 @@ class LitTransformer(pl.LightningModule):
     """
 
     network: Transformer
+    _scoring: SplitScoring
+    """The pass over a split that is under way."""
 
     def __init__(
         self,
@@ -125,7 +128,6 @@ class LitTransformer(pl.LightningModule):
         self.bleu = CorpusBLEU(tokenize=bleu_tokenize, lowercase=bleu_lowercase)
         self.chrf = CorpusChrF() if chrf else None
         self.translations: list[Translation] = []
-        self._decoder: Transformer | None = None
         self.weights_seed, self.born = seed, set[str]()
         """Seed of the initial weights; names of those that begin in this run, which starts from another's weights."""
         self.initial_weights: dict[str, Any] | None = None
@@ -237,21 +239,11 @@ class LitTransformer(pl.LightningModule):
 
     @override
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
-        loss, _, pieces = self._losses(self.network, batch)
+        loss, _, pieces = teacher_forced_losses(self.network, batch, self.hparams["label_smoothing"])
         loss = loss / pieces
         self.log("train/loss", loss.detach(), prog_bar=True, batch_size=pieces)
         self.log("train/learning_rate", self.lr_schedulers().get_last_lr()[0])  # type: ignore[union-attr]
         return loss
-
-    def _losses(self, network: Transformer, batch: Batch) -> tuple[Tensor, Tensor, int]:
-        """Return the sums of label-smoothed and plain cross-entropy in nats, and the number of target pieces."""
-        states = network.step(batch.target[:, :-1], network.start(network.encode(batch.source)))
-        following = batch.target[:, 1:]
-        real = following.ne(PAD)
-        smoothed, plain = label_smoothed_loss(
-            network.logits(states[real]), following[real], self.hparams["label_smoothing"]
-        )
-        return smoothed, plain, batch.target_tokens
 
     # Scoring: one path for fit's validation, validate, test and predict
 
@@ -277,94 +269,70 @@ class LitTransformer(pl.LightningModule):
         """Return what fit's validation would give, outside of its loop: BLEU from 0 to 100, and how it decodes."""
         training, search = self.training, self._search_of("fit")
         self.eval()
-        self._start_scoring()
+        self._begin_pass(search)
         for batch in self._data.val_dataloader():
-            self._score(batch.to(self.device), search)
+            self._scoring.add(batch.to(self.device))
         bleu = float(self.bleu.compute())
         self.bleu.reset()
         if self.chrf is not None:
             self.chrf.reset()
-        self._decoder, self.translations = None, []
+        del self._scoring
         self.train(training)
         return bleu, search
 
-    def _start_scoring(self) -> None:
-        self._decoder = in_precision(self.network, self.decoding.precision)
-        self.translations = []
-        self._sums = torch.zeros(3, dtype=torch.float64)
+    def _begin_pass(self, search: DecodingSettings) -> None:
+        detokenize, smoothing = self._data.tokenizer.decode, self.hparams["label_smoothing"]
+        self._scoring = SplitScoring(self.network, search, detokenize, smoothing, self.bleu, self.chrf)
 
-    def _score(self, batch: Batch, search: DecodingSettings, with_loss: bool = True) -> list[Translation]:
-        assert self._decoder is not None
-        texts, non_terminated = translate(self._decoder, batch, search, self._data.tokenizer.decode)
-        references = batch.references or [""] * len(texts)
-        if with_loss and len(batch):
-            self.bleu.update(texts, references)
-            if self.chrf is not None:
-                self.chrf.update(texts, references)
-            with torch.autocast(self.device.type, enabled=False):
-                smoothed, plain, pieces = self._losses(self._decoder, batch)
-            self._sums += torch.tensor([float(smoothed), float(plain), pieces], dtype=torch.float64)
-        fields = zip(batch.index.tolist(), batch.sources, texts, references, non_terminated.tolist(), strict=True)
-        made = [Translation(*field) for field in fields]
-        self.translations.extend(made)
-        return made
+    def _end_pass(self, split: str, bleu_name: str) -> None:
+        def reduce(sums: Tensor) -> Tensor:
+            # Sums are float64, which MPS does not have.
+            sums = sums.to(self.device if self.device.type != "mps" else "cpu")
+            return self.trainer.strategy.reduce(sums, reduce_op="sum")
 
-    def _finish_scoring(self, split: str, bleu_name: str) -> None:
-        sums = self._sums.to(self.device if self.device.type != "mps" else "cpu")
-        sums = self.trainer.strategy.reduce(sums, reduce_op="sum")
-        self.translations = gather_translations(self.translations)
-        count = max(len(self.translations), 1)
-        values = {
-            f"{split}/loss": sums[0] / sums[2],
-            f"{split}/perplexity": torch.exp(sums[1] / sums[2]),
-            bleu_name: self.bleu.compute(),
-            f"{split}/non_terminated": torch.tensor(sum(t.non_terminated for t in self.translations) / count),
-        }
-        if self.chrf is not None:
-            values[bleu_name.replace("bleu", "chrf")] = self.chrf.compute()
-            self.chrf.reset()
-        self.bleu.reset()
-        self._decoder = None
+        self.translations = self._scoring.translations()
+        values = self._scoring.totals(split, bleu_name, self.translations, reduce)
+        del self._scoring
         # Every process holds the same totals already.
         for name, value in values.items():
             self.log(name, value.float(), prog_bar=name in (bleu_name, f"{split}/loss"), sync_dist=False)
 
     @override
     def on_validation_epoch_start(self) -> None:
-        self._start_scoring()
+        self._begin_pass(self._search_of(self.trainer.state.fn))
 
     @override
     def validation_step(self, batch: Batch, batch_idx: int) -> None:
-        self._score(batch, self._search_of(self.trainer.state.fn))
+        self._scoring.add(batch)
 
     @override
     def on_validation_epoch_end(self) -> None:
-        self._finish_scoring("val", self.validation_bleu if self.trainer.state.fn == "fit" else "val/bleu")
+        self._end_pass("val", self.validation_bleu if self.trainer.state.fn == "fit" else "val/bleu")
 
     @override
     def on_test_epoch_start(self) -> None:
-        self._start_scoring()
+        self._begin_pass(self.decoding)
 
     @override
     def test_step(self, batch: Batch, batch_idx: int) -> None:
-        self._score(batch, self.decoding)
+        self._scoring.add(batch)
 
     @override
     def on_test_epoch_end(self) -> None:
-        self._finish_scoring("test", "test/bleu")
+        self._end_pass("test", "test/bleu")
 
     @override
     def on_predict_epoch_start(self) -> None:
-        self._start_scoring()
+        self._begin_pass(self.decoding)
 
     @override
     def predict_step(self, batch: Batch, batch_idx: int) -> list[Translation]:
-        return self._score(batch, self.decoding, with_loss=False)
+        return self._scoring.translate(batch)
 
     @override
     def on_predict_epoch_end(self) -> None:
-        self.translations = gather_translations(self.translations)
-        self._decoder = None
+        self.translations = self._scoring.translations()
+        del self._scoring
 
     def scoring_settings(self, split: str, rows: Any = None) -> dict[str, Any]:
         """Return what a score of this model rests on, as plain types.

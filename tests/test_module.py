@@ -8,9 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from torch.nn import functional as F
 
-from lit_transformer.data.batch import Batch, collate
 from lit_transformer.decoding import DecodingSettings
 from lit_transformer.errors import UserError
 from lit_transformer.model import weights_digest
@@ -50,45 +48,6 @@ class TestBuild:
         assert torch.equal(torch.get_rng_state(), states[0])
         assert random.getstate() == states[1]
         assert pickle.dumps(np.random.get_state()) == states[2]
-
-
-class TestLosses:
-    @pytest.fixture
-    def batch(self) -> Batch:
-        return collate(np.arange(3), [([4, 5, 6], [7, 8, 9, 10]), ([11], [12]), ([13, 14], [15, 16, 17])])
-
-    @pytest.mark.parametrize("smoothing", [0.0, 0.1])
-    def test_equal_torchs_cross_entropy(self, batch: Batch, smoothing: float) -> None:
-        module = small(label_smoothing=smoothing).eval()
-        smoothed, plain, pieces = module._losses(module.network, batch)
-        logits = module.network(batch.source, batch.target[:, :-1])
-        target = batch.target[:, 1:]
-        for found, amount in ((smoothed, smoothing), (plain, 0.0)):
-            expected = F.cross_entropy(
-                logits.flatten(0, 1), target.flatten(), ignore_index=0, label_smoothing=amount, reduction="sum"
-            )
-            assert found.item() == pytest.approx(expected.item(), rel=1e-5)
-        assert pieces == 4 + 1 + 3 + 3 == int(target.ne(0).sum())
-
-    def test_the_gradient_is_that_of_torchs_cross_entropy(self, batch: Batch) -> None:
-        module = small(dropout=0.0)
-        smoothed, _, pieces = module._losses(module.network, batch)
-        (smoothed / pieces).backward()
-        found = {name: p.grad.clone() for name, p in module.network.named_parameters() if p.grad is not None}
-        module.network.zero_grad()
-        logits = module.network(batch.source, batch.target[:, :-1])
-        F.cross_entropy(
-            logits.flatten(0, 1), batch.target[:, 1:].flatten(), ignore_index=0, label_smoothing=0.1
-        ).backward()
-        for name, parameter in module.network.named_parameters():
-            torch.testing.assert_close(found[name], parameter.grad, rtol=1e-4, atol=1e-6)
-
-    def test_padding_changes_nothing(self, batch: Batch) -> None:
-        module = small().eval()
-        wider = Batch(batch.index, F.pad(batch.source, (0, 3)), F.pad(batch.target, (0, 5)), batch.target_tokens)
-        first, second = (module._losses(module.network, each) for each in (batch, wider))
-        assert second[0].item() == pytest.approx(first[0].item(), rel=1e-5)
-        assert second[2] == first[2]
 
 
 @pytest.mark.parametrize(

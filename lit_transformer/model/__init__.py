@@ -5,7 +5,7 @@ from lit_transformer.model.config import TransformerConfig
 from lit_transformer.model.decoder_cache import DecoderCache, EncoderState
 from lit_transformer.model.digest import tensors_digest, weights_digest
 from lit_transformer.model.embedding import Embedding, sinusoidal_positions
-from lit_transformer.model.loss import label_smoothed_loss
+from lit_transformer.model.loss import label_smoothed_loss, teacher_forced_losses
 from lit_transformer.model.seeded import fresh_seed, seeded_transformer
 from lit_transformer.model.sublayer import FeedForward, SubLayer
 from lit_transformer.model.transformer import Transformer
@@ -24,6 +24,7 @@ __all__ = [
     "label_smoothed_loss",
     "seeded_transformer",
     "sinusoidal_positions",
+    "teacher_forced_losses",
     "tensors_digest",
     "weights_digest",
 ]

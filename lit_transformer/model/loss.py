@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
+
+from lit_transformer.data.batch import PAD, Batch
+
+if TYPE_CHECKING:
+    from lit_transformer.model.transformer import Transformer
 
 # Rows taken at once: on a CPU, as many as fit its cache with a vocabulary of some thousand pieces.
 _CPU_ROWS = 128
@@ -64,3 +69,18 @@ def label_smoothed_loss(logits: Tensor, target: Tensor, smoothing: float) -> tup
         smoothing: Probability mass spread evenly over all pieces.
     """
     return _SmoothedCrossEntropy.apply(logits, target, smoothing)
+
+
+def teacher_forced_losses(network: Transformer, batch: Batch, smoothing: float) -> tuple[Tensor, Tensor, int]:
+    """Return what `label_smoothed_loss` gives for the target sides of a batch, and the number of their pieces.
+
+    Args:
+        network: The model.
+        batch: Sentences with their references.
+        smoothing: Probability mass spread evenly over all pieces.
+    """
+    states = network.step(batch.target[:, :-1], network.start(network.encode(batch.source)))
+    following = batch.target[:, 1:]
+    real = following.ne(PAD)
+    smoothed, plain = label_smoothed_loss(network.logits(states[real]), following[real], smoothing)
+    return smoothed, plain, batch.target_tokens

@@ -1,11 +1,19 @@
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from lit_transformer.model import label_smoothed_loss
+from lit_transformer.data.batch import Batch, collate
+from lit_transformer.model import (
+    Transformer,
+    TransformerConfig,
+    label_smoothed_loss,
+    seeded_transformer,
+    teacher_forced_losses,
+)
 
 ROWS = [1, 7, 128, 129, 300]
 """Fewer rows than one chunk of the CPU, one, and several with a rest."""
@@ -102,3 +110,46 @@ def test_large_logits_do_not_overflow() -> None:
 def test_no_rows() -> None:
     smoothed, plain = label_smoothed_loss(torch.zeros(0, 5, requires_grad=True), torch.zeros(0, dtype=torch.int64), 0.1)
     assert (smoothed.item(), plain.item()) == (0.0, 0.0)
+
+
+class TestTeacherForced:
+    @pytest.fixture
+    def batch(self) -> Batch:
+        return collate(np.arange(3), [([4, 5, 6], [7, 8, 9, 10]), ([11], [12]), ([13, 14], [15, 16, 17])])
+
+    @pytest.fixture
+    def network(self) -> Transformer:
+        config = TransformerConfig(
+            20, 20, encoder_layers=1, decoder_layers=2, d_model=16, feed_forward=24, heads=2, dropout=0.0
+        )
+        return seeded_transformer(config, 1)
+
+    @pytest.mark.parametrize("smoothing", [0.0, 0.1])
+    def test_equal_torchs_cross_entropy(self, network: Transformer, batch: Batch, smoothing: float) -> None:
+        smoothed, plain, pieces = teacher_forced_losses(network, batch, smoothing)
+        logits = network(batch.source, batch.target[:, :-1])
+        target = batch.target[:, 1:]
+        for found, amount in ((smoothed, smoothing), (plain, 0.0)):
+            expected = F.cross_entropy(
+                logits.flatten(0, 1), target.flatten(), ignore_index=0, label_smoothing=amount, reduction="sum"
+            )
+            assert found.item() == pytest.approx(expected.item(), rel=1e-5)
+        assert pieces == 4 + 1 + 3 + 3 == int(target.ne(0).sum())
+
+    def test_the_gradient_is_that_of_torchs_cross_entropy(self, network: Transformer, batch: Batch) -> None:
+        smoothed, _, pieces = teacher_forced_losses(network, batch, 0.1)
+        (smoothed / pieces).backward()
+        found = {name: p.grad.clone() for name, p in network.named_parameters() if p.grad is not None}
+        network.zero_grad()
+        logits = network(batch.source, batch.target[:, :-1])
+        F.cross_entropy(
+            logits.flatten(0, 1), batch.target[:, 1:].flatten(), ignore_index=0, label_smoothing=0.1
+        ).backward()
+        for name, parameter in network.named_parameters():
+            torch.testing.assert_close(found[name], parameter.grad, rtol=1e-4, atol=1e-6)
+
+    def test_padding_changes_nothing(self, network: Transformer, batch: Batch) -> None:
+        wider = Batch(batch.index, F.pad(batch.source, (0, 3)), F.pad(batch.target, (0, 5)), batch.target_tokens)
+        first, second = (teacher_forced_losses(network, each, 0.1) for each in (batch, wider))
+        assert second[0].item() == pytest.approx(first[0].item(), rel=1e-5)
+        assert second[2] == first[2]
