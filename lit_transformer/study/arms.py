@@ -243,6 +243,7 @@ def _changes(settings: StudySettings, arm: Arm, base: Base, chosen: Chosen, key:
             **place["trainer"],
             "max_epochs": epochs,
             "max_steps": -1,
+            "max_time": None,
             "val_check_interval": 1.0 / settings.validations_per_epoch,
             "check_val_every_n_epoch": 1,
             "default_root_dir": None,

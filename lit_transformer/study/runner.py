@@ -30,6 +30,7 @@ from lit_transformer.study.arms import (
     base_config,
 )
 from lit_transformer.study.facts import Reader
+from lit_transformer.study.options import STRUCTURAL, without
 from lit_transformer.study.settings import StudySettings, random_seed
 from lit_transformer.study.stages import Stage, Stages
 
@@ -283,7 +284,11 @@ class Study:
     def _train(self, key: str, arm: Arm, base: Base, chosen: Chosen, draw: int) -> Stage:
         config = arm_config(self._settings, arm, base, chosen, key, draw)
         start = [f"--start_from={base.checkpoint}"] if arm.starts else []
-        args = [*start, *self._settings.options]
+        options = self._settings.options
+        if arm.name == "shallow":
+            # The others have that setting of the base model, which it has to differ in.
+            options = without(options, STRUCTURAL)
+        args = [*start, *options]
         return self._noted(self._stages.train(key, args, config, self._reader.seconds_of))
 
     def _score_runs(self, checkpoints: Sequence[Path], splits: Sequence[str], key: str) -> None:

@@ -209,6 +209,19 @@ def test_nothing_is_scored_that_no_arm_asks_for() -> None:
     assert not any(arg.startswith("--start_from") for arg in full)
 
 
+def test_a_shallow_model_has_fewer_layers_than_the_options_say() -> None:
+    laboratory = Laboratory()
+    options = ["--model.decoder_layers=6", "--model.dropout=0.2"]
+    arms: dict[str, Any] = {"arms": ["continued"], "scratch_arms": ["full", "shallow"]}
+    assert not run(laboratory, **arms, options=options, seeds=[1], random_draws=0, sentences=0)
+    fits = {Path(command[3]).stem: command for command in laboratory.commands if command[1] == "fit"}
+    shallow = fits["scratch-shallow-seed1"]
+    assert shallow[-1] == "--model.dropout=0.2"
+    assert not any("decoder_layers" in arg for arg in shallow)
+    assert yaml.safe_load((FOLDER / "configs/scratch-shallow-seed1.yaml").read_text())["model"]["decoder_layers"] == 5
+    assert fits["scratch-full-seed1"][-2:] == options
+
+
 def test_the_learning_rate_is_chosen_once_for_the_control() -> None:
     laboratory = Laboratory()
     rates = [1e-3, 5e-4, 2e-3]
