@@ -110,6 +110,7 @@ class Base:
         updates: Optimizer steps that the checkpoint has behind it.
         learning_rate: Peak learning rate.
         warmup_steps: Steps of warm-up.
+        weights: Digest of the checkpoint's weights, that of its scores too.
     """
 
     run: Path
@@ -120,6 +121,7 @@ class Base:
     updates: int
     learning_rate: float
     warmup_steps: int
+    weights: str = ""
 
     @property
     def analysis(self) -> Path:
