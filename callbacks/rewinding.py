@@ -16,7 +16,8 @@ from callbacks.component_change import ComponentChange
 from lit_transformer.checkpoints import FOLDER, read_checkpoint, run_folder_of
 from lit_transformer.errors import UserError
 from lit_transformer.importance.selection import By, Score, Selection
-from lit_transformer.initial_weights import initial_weights_of
+from lit_transformer.initial_weights import initial_weights_digest, initial_weights_of
+from lit_transformer.model import fresh_seed
 from lit_transformer.module import LitTransformer
 from lit_transformer.surgery import component_parameters, redrawn
 from lit_transformer.trainer import Trainer
@@ -87,7 +88,7 @@ class ComponentRewinding(ComponentChange):
         network, chosen = pl_module.network, self.chosen
         kept = {} if self.to == "random" else self._kept_weights(trainer.started_from)
         for place, component in enumerate(chosen):
-            weights = kept or redrawn(network.config, component, pl_module.hparams["seed"], place)
+            weights = kept or self._fresh_weights(trainer, pl_module, component, place)
             parameters = component_parameters(network, component, self.include_norm)
             with torch.no_grad():
                 for name, parameter in parameters.items():
@@ -98,6 +99,15 @@ class ComponentRewinding(ComponentChange):
             self._freeze(pl_module)
         log.info("Rewound to %s: %s.", self.to, ", ".join(chosen))
         return {}
+
+    def _fresh_weights(
+        self, trainer: Trainer, pl_module: LitTransformer, component: str, place: int
+    ) -> Mapping[str, Tensor]:
+        assert trainer.started_from is not None
+        # What was drawn anew before is drawn otherwise this time.
+        before = initial_weights_digest(trainer.started_from) or trainer.started_weights
+        seed = fresh_seed(self.name, pl_module.hparams["seed"], place, before)
+        return redrawn(pl_module.network.config, component, seed)
 
     def _kept_weights(self, parent: Path) -> Mapping[str, Tensor]:
         if self.to == "initial":

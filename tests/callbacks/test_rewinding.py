@@ -10,7 +10,8 @@ from torch import Tensor
 
 from callbacks import BestLossCheckpoint, ComponentRewinding, InitialWeights, KeptCheckpoints, LastCheckpoint
 from lit_transformer.errors import UserError
-from lit_transformer.initial_weights import initial_weights_of
+from lit_transformer.initial_weights import initial_weights_digest, initial_weights_of
+from lit_transformer.model import fresh_seed
 from lit_transformer.module import LitTransformer
 from lit_transformer.surgery import component_parameters, redrawn
 from tests.callbacks.conftest import Setup
@@ -81,7 +82,8 @@ def test_to_fresh_weights(parent: Setup, setup: Setup) -> None:
     module = rewind(setup, parent, to="random")
     initial = initial_weights_of(parent_of(parent))
     for place, component in enumerate(CHOSEN[::-1]):
-        fresh = redrawn(module.network.config, component, 1, place)
+        seed = fresh_seed("rewinding", 1, place, initial_weights_digest(parent_of(parent)))
+        fresh = redrawn(module.network.config, component, seed)
         for name in component_parameters(module.network, component):
             assert torch.equal(module.weights[name], fresh[name])
             assert not name.endswith("weight") or not torch.equal(fresh[name], initial[name])
