@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from lit_transformer.components import layer_of, select
 from lit_transformer.errors import UserError
 from lit_transformer.importance.matching import Structure
+from lit_transformer.recipe import replay_start
 
 if TYPE_CHECKING:
     from lit_transformer.study.settings import StudySettings
@@ -230,7 +231,7 @@ def _changes(settings: StudySettings, arm: Arm, base: Base, chosen: Chosen, key:
         epochs += int(base.config["trainer"]["max_epochs"])
     elif arm.name == "lr_rewound":
         assert chosen.updates is not None
-        model["schedule_start"] = max(base.updates - chosen.updates, 0)
+        model["schedule_start"] = replay_start(base.updates, chosen.updates)
     if arm.family == TRAINED:
         own = arm.name == "lr_rewound"
         model["learning_rate"] = base.learning_rate if own else chosen.learning_rate

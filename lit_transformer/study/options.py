@@ -43,8 +43,15 @@ HARMLESS = ("trainer.enable_progress_bar", "samples.count")
 STRUCTURAL = ("model.decoder_layers",)
 """What an arm may set otherwise than the options, whose value the base model, and so every other arm, has already."""
 
-CHANGING = ("ComponentPruning", "ComponentRewinding", "Theseus", "LayerTheseus", "ShallowDecoder")
-"""The callbacks that change components."""
+CHANGING = (
+    "ComponentPruning",
+    "ComponentRewinding",
+    "Theseus",
+    "LayerTheseus",
+    "ShallowDecoder",
+    "LearningRateRewinding",
+)
+"""The callbacks that change components, or the schedule: what arms are about."""
 
 _GROUPS = ("trainer", "model", "checkpoint", "early_stopping")
 
