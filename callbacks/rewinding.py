@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -72,10 +73,14 @@ class ComponentRewinding(ComponentChange):
             selection = Selection(chosen, by, count, threshold, most, seed, match)
         except UserError as error:
             raise UserError(f"ComponentRewinding: {error}") from error
-        if to not in ("initial", "random") and not (to.startswith("step:") and to[5:].isdigit()):
-            raise UserError(f"ComponentRewinding's to is {to!r}; give initial, random, or step:N such as step:500.")
+        step = re.fullmatch("step:0*([1-9][0-9]*)", to)
+        if to not in ("initial", "random") and step is None:
+            raise UserError(
+                f"ComponentRewinding's to is {to!r}; give initial, random, or step:N such as step:500, N from 1 up."
+            )
         super().__init__(selection, scores)
-        self.to, self.include_norm, self.only_rewound = to, include_norm, only_rewound
+        self.to = to if step is None else f"step:{step[1]}"
+        self.include_norm, self.only_rewound = include_norm, only_rewound
 
     @property
     @override
@@ -112,7 +117,12 @@ class ComponentRewinding(ComponentChange):
     def _kept_weights(self, parent: Path) -> Mapping[str, Tensor]:
         if self.to == "initial":
             return initial_weights_of(parent)
-        step = self.to.partition(":")[2]
+        step, there_now = self.to.partition(":")[2], int(read_checkpoint(parent)["global_step"])
+        if int(step) > there_now:
+            raise UserError(
+                f"to is {self.to!r}, but {str(parent)!r} is at step {there_now}: that would be forward, not back; give "
+                "an earlier step, or start from a later checkpoint."
+            )
         path = run_folder_of(parent) / FOLDER / f"step-{step}.ckpt"
         if not path.is_file():
             there = ", ".join(sorted(found.stem for found in path.parent.glob("step-*.ckpt"))) or "none"

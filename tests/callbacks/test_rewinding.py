@@ -140,6 +140,26 @@ def test_what_is_written(parent: Setup, setup: Setup) -> None:
     assert 0.0 <= record["bleu_before"] <= 100.0
 
 
+def test_a_step_is_a_number(parent: Setup, setup: Setup) -> None:
+    assert ComponentRewinding(components=CHOSEN, to="step:0500").to == "step:500"
+    module = rewind(setup, parent, to="step:03")
+    early, rewound = weights(parent, "step-3"), names(module)
+    assert same_tensors({n: module.weights[n] for n in rewound}, {n: early[n] for n in rewound})
+
+
+def test_back_is_not_forward(parent: Setup, setups: Callable[[], Setup]) -> None:
+    early = parent_of(parent, "step-3")
+    for to in ("step:3", "step:4"):
+        setup = setups()
+        callback = ComponentRewinding(components=CHOSEN, to=to)
+        trainer = setup.trainer([callback, LastCheckpoint()], max_steps=1)
+        if to == "step:3":
+            trainer.fit(setup.module(**LAYERS), datamodule=setup.data(), start_from=early)
+            continue
+        with pytest.raises(UserError, match=r"to is 'step:4', but .*step-3.ckpt' is at step 3.*not back"):
+            trainer.fit(setup.module(**LAYERS), datamodule=setup.data(), start_from=early)
+
+
 class TestBadInput:
     def test_without_initial_weights(self, setups: Callable[[], Setup]) -> None:
         first, second = setups(), setups()
@@ -159,7 +179,7 @@ class TestBadInput:
         with pytest.raises(UserError, match="give --start_from RUN"):
             setup.trainer([ComponentRewinding(components=["d:sa"])]).fit(setup.module(), datamodule=setup.data())
 
-    @pytest.mark.parametrize("to", ["start", "step:", "step:x"])
+    @pytest.mark.parametrize("to", ["start", "step:", "step:x", "step:0", "step:00", "step:-1", "step:²", "step:1.5"])
     def test_rewound_to_nowhere(self, to: str) -> None:
         with pytest.raises(UserError, match="give initial, random, or step:N"):
             ComponentRewinding(components=["d:sa"], to=to)
