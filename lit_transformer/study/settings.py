@@ -41,7 +41,7 @@ class StudySettings:
         scratch_arms: Arms from scratch; full is their control.
         random_draws: Random choices that are scored before any fine-tuning.
         random_finetuned: Random choices that are fine-tuned, for each of the random arms.
-        sentences: Sentences of the validation split that are decoded to compare speeds; 0 compares none.
+        sentences: Sentences of the test split that are decoded to compare speeds; 0 compares none.
 
     Raises:
         UserError: A setting means nothing, or not with another one.
