@@ -237,8 +237,8 @@ class Stages:
         if any(now != then for now, then in lines):
             if moved := moved_from(*("\n".join(each).splitlines() for each in zip(*lines, strict=True))):
                 raise UserError(
-                    f"{run!r} was trained where {moved[0]!r} lay, which is {moved[1]!r} now, and its files name that "
-                    "place; move it back and give the same --folder, --name and --base_runs, or give another --name."
+                    f"{run!r} was trained with files in {moved[0]!r}, and they are looked for in {moved[1]!r} now; "
+                    "a study can't be moved: put them back and give the same folders, or give another --name."
                 )
             raise UserError(
                 f"{run!r} was trained with other settings than the study has now; give another --name, or remove that "
@@ -291,7 +291,7 @@ def _ended(key: str, ended: Ended, is_done: bool, seconds: float) -> Stage:
 
 
 def moved_from(now: Sequence[str], then: Sequence[str]) -> tuple[str, str] | None:
-    """Return where a folder lay and lies, if lines differ in nothing but that; None otherwise.
+    """Return a folder of before and that of now, if lines differ in nothing but where files lie; None otherwise.
 
     Args:
         now: The lines as they would be written now.
@@ -302,7 +302,7 @@ def moved_from(now: Sequence[str], then: Sequence[str]) -> tuple[str, str] | Non
         if here == there:
             continue
         new, old = (list(Path(re.split("[=: ]+", line)[-1]).parts) for line in (here, there))
-        if not new or not old or new[-1] != old[-1] or Path(*old).exists():
+        if not new or not old or new[-1] != old[-1]:
             return None
         while new and old and new[-1] == old[-1]:
             new.pop(), old.pop()

@@ -330,7 +330,9 @@ def test_a_study_that_was_moved_says_so(folder: str) -> None:
     Path(folder).parent.mkdir(exist_ok=True)
     FOLDER.rename(folder)
     there: dict[str, Any] = {"folder": Path(folder).parent.name, "name": Path(folder).name}
-    with pytest.raises(UserError, match=r"was trained where 'studies.*' lay, which is '.*' now.*move it back") as said:
+    with pytest.raises(
+        UserError, match=r"trained with files in 'studies.*they are looked for in '.*put them back"
+    ) as said:
         run(Laboratory(), **options, **there)
     assert "\n" not in str(said.value)
     # Something else has changed too.
