@@ -8,7 +8,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -260,7 +260,9 @@ class Stages:
         return {name: value for name, value in self._record(key).items() if name in ("command", "began")}
 
     def _keep(self, stage: Stage, kept: dict[str, Any] | None = None) -> Stage:
-        content = {"status": stage.status, "seconds": round(stage.seconds, 1), **(kept or {})}
+        # As it is read another time, so that a study that is done tells the same again.
+        stage = replace(stage, seconds=round(stage.seconds, 1))
+        content = {"status": stage.status, "seconds": stage.seconds, **(kept or {})}
         self._content["stages"][stage.key] = content | ({"message": stage.message} if stage.message else {})
         self._write()
         self.progress.end(stage.key, stage.seconds if stage.is_done else 0.0)

@@ -38,6 +38,15 @@ def test_time_adds_up_over_the_tries(tmp_path: Path) -> None:
         assert stage.seconds == 10.0 * tries
 
 
+def test_time_is_the_same_when_it_is_told_again(tmp_path: Path) -> None:
+    ticks = iter([0.0, 0.0, 15.27, 15.27, 15.27])
+    stages = Stages(tmp_path, lambda args, log, keep_output=False: Ended(0), lambda: next(ticks))
+    done = iter([False, True])
+    stage = stages.work("scoring", ["scoring"], lambda: next(done))
+    assert stage.seconds == 15.3
+    assert Stages(tmp_path, execute).work("scoring", ["scoring"], lambda: True).seconds == stage.seconds
+
+
 def test_time_of_a_run_whose_study_was_killed_is_that_of_its_metrics(tmp_path: Path) -> None:
     clock = Clock()
     stages = Stages(tmp_path, clock.execute, clock)
