@@ -10,6 +10,7 @@ from callbacks.initial_weights import InitialWeights
 from callbacks.kept_checkpoints import KeptCheckpoints
 from callbacks.layer_ablation import LayerAblation
 from callbacks.layer_theseus import LayerTheseus
+from callbacks.learning_rate_rewinding import LearningRateRewinding
 from callbacks.memory import Memory
 from callbacks.non_terminated import NonTerminated
 from callbacks.pruning import ComponentPruning
@@ -36,6 +37,7 @@ __all__ = [
     "LastCheckpoint",
     "LayerAblation",
     "LayerTheseus",
+    "LearningRateRewinding",
     "Memory",
     "NonTerminated",
     "RecentCheckpoints",

@@ -12,7 +12,7 @@ from callbacks.component_succession import ComponentSuccession, copies
 from lit_transformer.components import component_ids
 from lit_transformer.errors import UserError
 from lit_transformer.importance.selection import By, Score, Selection
-from lit_transformer.initial_weights import initial_weights_of
+from lit_transformer.initial_weights import initial_weights_digest, initial_weights_of
 from lit_transformer.model import Transformer, fresh_seed, seeded_transformer
 from lit_transformer.module import LitTransformer
 from lit_transformer.surgery import component_parameters
@@ -127,7 +127,9 @@ class ComponentPruning(ComponentSuccession):
             initial = initial_weights_of(trainer.started_from)
             network.load_state_dict({name: initial[name] for name in network.state_dict()})
         elif self.init == "random":
-            pl_module.weights_seed = fresh_seed(pl_module.hparams["seed"], 0)
+            # A model that began with fresh weights itself is given others.
+            before = initial_weights_digest(trainer.started_from) or trainer.started_weights
+            pl_module.weights_seed = fresh_seed(self.name, pl_module.hparams["seed"], before=before)
             network.load_state_dict(seeded_transformer(network.config, pl_module.weights_seed).state_dict())
             trainer.carries_initial_weights = False
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,8 @@ from callbacks.component_change import ComponentChange
 from lit_transformer.checkpoints import FOLDER, read_checkpoint, run_folder_of
 from lit_transformer.errors import UserError
 from lit_transformer.importance.selection import By, Score, Selection
-from lit_transformer.initial_weights import initial_weights_of
+from lit_transformer.initial_weights import initial_weights_digest, initial_weights_of
+from lit_transformer.model import fresh_seed
 from lit_transformer.module import LitTransformer
 from lit_transformer.surgery import component_parameters, redrawn
 from lit_transformer.trainer import Trainer
@@ -71,10 +73,14 @@ class ComponentRewinding(ComponentChange):
             selection = Selection(chosen, by, count, threshold, most, seed, match)
         except UserError as error:
             raise UserError(f"ComponentRewinding: {error}") from error
-        if to not in ("initial", "random") and not (to.startswith("step:") and to[5:].isdigit()):
-            raise UserError(f"ComponentRewinding's to is {to!r}; give initial, random, or step:N such as step:500.")
+        step = re.fullmatch("step:0*([1-9][0-9]*)", to)
+        if to not in ("initial", "random") and step is None:
+            raise UserError(
+                f"ComponentRewinding's to is {to!r}; give initial, random, or step:N such as step:500, N from 1 up."
+            )
         super().__init__(selection, scores)
-        self.to, self.include_norm, self.only_rewound = to, include_norm, only_rewound
+        self.to = to if step is None else f"step:{step[1]}"
+        self.include_norm, self.only_rewound = include_norm, only_rewound
 
     @property
     @override
@@ -87,7 +93,7 @@ class ComponentRewinding(ComponentChange):
         network, chosen = pl_module.network, self.chosen
         kept = {} if self.to == "random" else self._kept_weights(trainer.started_from)
         for place, component in enumerate(chosen):
-            weights = kept or redrawn(network.config, component, pl_module.hparams["seed"], place)
+            weights = kept or self._fresh_weights(trainer, pl_module, component, place)
             parameters = component_parameters(network, component, self.include_norm)
             with torch.no_grad():
                 for name, parameter in parameters.items():
@@ -99,10 +105,24 @@ class ComponentRewinding(ComponentChange):
         log.info("Rewound to %s: %s.", self.to, ", ".join(chosen))
         return {}
 
+    def _fresh_weights(
+        self, trainer: Trainer, pl_module: LitTransformer, component: str, place: int
+    ) -> Mapping[str, Tensor]:
+        assert trainer.started_from is not None
+        # What was drawn anew before is drawn otherwise this time.
+        before = initial_weights_digest(trainer.started_from) or trainer.started_weights
+        seed = fresh_seed(self.name, pl_module.hparams["seed"], place, before)
+        return redrawn(pl_module.network.config, component, seed)
+
     def _kept_weights(self, parent: Path) -> Mapping[str, Tensor]:
         if self.to == "initial":
             return initial_weights_of(parent)
-        step = self.to.partition(":")[2]
+        step, there_now = self.to.partition(":")[2], int(read_checkpoint(parent)["global_step"])
+        if int(step) > there_now:
+            raise UserError(
+                f"to is {self.to!r}, but {str(parent)!r} is at step {there_now}: that would be forward, not back; give "
+                "an earlier step, or start from a later checkpoint."
+            )
         path = run_folder_of(parent) / FOLDER / f"step-{step}.ckpt"
         if not path.is_file():
             there = ", ".join(sorted(found.stem for found in path.parent.glob("step-*.ckpt"))) or "none"

@@ -27,6 +27,7 @@ NO_NEWS = (
     "Restoring states from",
     "Restored all states from",
     "Loaded model weights from",
+    "Loading `train_dataloader` to estimate",
 )
 INTERRUPTED, TERMINATED = 130, 143
 GOING_ON = {

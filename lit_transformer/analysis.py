@@ -28,6 +28,7 @@ from lit_transformer.importance.scoring_set import ScoringSet
 from lit_transformer.importance.variant import Variant
 from lit_transformer.importance.variant_decoder import Replacements, VariantDecoder
 from lit_transformer.initial_weights import initial_weights_digest, initial_weights_of
+from lit_transformer.model import fresh_seed
 from lit_transformer.module import LitTransformer
 from lit_transformer.surgery import mean_outputs, redrawn
 
@@ -214,6 +215,12 @@ class Analysis:
         limit = self.settings.limit
         return None if limit is None or limit >= len(self.data.encoded[split]) else self.data.sample_rows(split, limit)
 
+    def _drawn(self, component: str, draw: int) -> Mapping[str, Tensor]:
+        """Return fresh weights of a component, none of which the model began with."""
+        before = self.initial_digest or self.about()["weights"]
+        seed = fresh_seed("rerandomize", self.module.hparams["seed"], draw, before)
+        return redrawn(self.module.network.config, component, seed)
+
     def _on_device(self, batches: Sequence[Batch]) -> list[Batch]:
         device = next(self.module.parameters()).device
         return [batch.to(device) for batch in batches]
@@ -242,9 +249,7 @@ class Analysis:
         replacements = Replacements(
             initial=lambda: self.initial_weights,
             means=lambda: self.mean_outputs,
-            drawn=lambda component, draw: redrawn(
-                self.module.network.config, component, self.module.hparams["seed"], draw
-            ),
+            drawn=self._drawn,
         )
         return Evaluator(
             VariantDecoder(

@@ -5,11 +5,14 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable
-
-from torch import nn
-from torch.optim.lr_scheduler import LambdaLR
+from typing import TYPE_CHECKING
 
 from lit_transformer.errors import UserError
+
+if TYPE_CHECKING:
+    # Not in a study's help, which loads no torch.
+    from torch import nn
+    from torch.optim.lr_scheduler import LambdaLR
 
 
 def check_recipe(
@@ -74,6 +77,20 @@ def learning_rate_factor(schedule: str, warmup_steps: int, start: int = 0) -> Ca
         return 1.0 if schedule == "constant" else (max(warmup_steps, 1) / done) ** 0.5
 
     return factor
+
+
+def replay_start(steps: int, again: int) -> int:
+    """Return the steps of a schedule that count as done for a run that replays its end (Renda et al. 2020).
+
+    Args:
+        steps: Steps that the schedule has behind it.
+        again: Steps of the run that replays it.
+
+    Example:
+        >>> replay_start(720, 100)
+        620
+    """
+    return max(steps - again, 0)
 
 
 def set_peak_rate(scheduler: LambdaLR, peak: float) -> None:

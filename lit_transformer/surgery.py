@@ -20,7 +20,6 @@ from lit_transformer.model import (
     SubLayer,
     Transformer,
     TransformerConfig,
-    fresh_seed,
     seeded_transformer,
 )
 
@@ -152,16 +151,15 @@ def perturbed(
         yield
 
 
-def redrawn(config: TransformerConfig, component: str, seed: int, draw: int) -> dict[str, Tensor]:
+def redrawn(config: TransformerConfig, component: str, seed: int) -> dict[str, Tensor]:
     """Return fresh initial weights of a component, its LayerNorm included (Zhang et al. 2019, method.md 2.1).
 
-    They come from the distribution that initial weights come from, and are never those of the run itself.
+    They come from the distribution that initial weights come from.
 
     Args:
         config: The structure of the model.
         component: Id of the component.
-        seed: Seed of the run's initial weights.
-        draw: Number of the draw, from 0 up.
+        seed: Their seed, which `fresh_seed` gives.
 
     Returns:
         The weights by their names in the model's state.
@@ -169,7 +167,7 @@ def redrawn(config: TransformerConfig, component: str, seed: int, draw: int) -> 
     Raises:
         UserError: The model has no such component.
     """
-    fresh = seeded_transformer(config, fresh_seed(seed, draw))
+    fresh = seeded_transformer(config, seed)
     return {name: weight.detach() for name, weight in component_parameters(fresh, component, include_norm=True).items()}
 
 

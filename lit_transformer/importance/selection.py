@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
@@ -28,7 +29,8 @@ class Selection:
             many as cost at most so many BLEU points on validation together.
         most: The most important ones instead, as a control.
         seed: Seed of a random choice.
-        match: A random choice takes as many of each kind as this score would.
+        match: A random choice takes as many of each kind as this score would, and not the very same components where
+            others of these kinds exist: it is to tell what their choice is worth. Without a match it may take any.
 
     Raises:
         UserError: What is given means nothing together.
@@ -94,9 +96,18 @@ class Selection:
             )
         if self.by == "random":
             assert self.count is not None
-            kinds = None if self.match is None else [kind_of(name) for name in self._best(allowed, self.match, scores)]
-            return random_order(allowed, self.count, self.seed, kinds)
+            if self.match is None:
+                return random_order(allowed, self.count, self.seed)
+            return self._matched(allowed, self._best(allowed, self.match, scores))
         return self._best(allowed, self.by, scores)
+
+    def _matched(self, allowed: Sequence[str], best: Sequence[str]) -> list[str]:
+        """Return as many random components of each kind as there are in others; these themselves if all are needed."""
+        kinds = [kind_of(name) for name in best]
+        only = sum(kind_of(name) in kinds for name in allowed) == len(best)
+        # Further seeds, which nobody else asks for.
+        draws = (random_order(allowed, len(best), self.seed + (place << 32), kinds) for place in itertools.count())
+        return next(drawn for drawn in draws if only or set(drawn) != set(best))
 
     def _best(self, allowed: Sequence[str], score: Score, scores: Mapping[str, Any] | None) -> list[str]:
         if score == "group_ablation":

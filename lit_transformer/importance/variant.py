@@ -76,8 +76,8 @@ class Variant:
 
     @property
     def needs_initial(self) -> bool:
-        """Whether it is made from the saved initial weights."""
-        return self.interpolated is not None and self.draw is None
+        """Whether it is made from the saved initial weights, or from fresh ones, which are none of them."""
+        return self.interpolated is not None
 
     @property
     def name(self) -> str:

@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+import hashlib
+
 import torch
 
 from lit_transformer.model.config import TransformerConfig
 from lit_transformer.model.transformer import Transformer
 
 
-def fresh_seed(seed: int, draw: int) -> int:
+def fresh_seed(purpose: str, seed: int, draw: int = 0, before: str | None = None) -> int:
     """Return the seed of weights that are drawn anew, which are never those that the seed itself gives.
 
+    Each purpose has draws of its own, and so has each model: weights that are drawn anew from one that began with fresh
+    weights itself are others than these.
+
     Args:
-        seed: Seed of a run's initial weights.
+        purpose: What they are drawn for, in a word.
+        seed: Seed of the run.
         draw: Number of the draw, from 0 up.
+        before: Digest of the initial weights of the model that is drawn anew, or of a part of it; of its own weights
+            where those are not known.
     """
-    # The CPU's generator looks at 32 bits of a seed; an odd factor gives each draw another value of these.
-    return (seed + (draw + 1) * 0x9E3779B1) % 2**32
+    digest = hashlib.sha256(f"{purpose}/{seed}/{draw}/{before or ''}".encode()).digest()
+    # The CPU's generator looks at 32 bits of a seed.
+    found = int.from_bytes(digest[:4], "big")
+    return found if found != seed % 2**32 else (found + 1) % 2**32
 
 
 def seeded_transformer(config: TransformerConfig, seed: int) -> Transformer:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from lit_transformer.components import layer_of, select
 from lit_transformer.errors import UserError
 from lit_transformer.importance.matching import Structure
+from lit_transformer.recipe import replay_start
 
 if TYPE_CHECKING:
     from lit_transformer.study.settings import StudySettings
@@ -110,6 +111,7 @@ class Base:
         updates: Optimizer steps that the checkpoint has behind it.
         learning_rate: Peak learning rate.
         warmup_steps: Steps of warm-up.
+        weights: Digest of the checkpoint's weights, that of its scores too.
     """
 
     run: Path
@@ -120,6 +122,7 @@ class Base:
     updates: int
     learning_rate: float
     warmup_steps: int
+    weights: str = ""
 
     @property
     def analysis(self) -> Path:
@@ -228,7 +231,7 @@ def _changes(settings: StudySettings, arm: Arm, base: Base, chosen: Chosen, key:
         epochs += int(base.config["trainer"]["max_epochs"])
     elif arm.name == "lr_rewound":
         assert chosen.updates is not None
-        model["schedule_start"] = max(base.updates - chosen.updates, 0)
+        model["schedule_start"] = replay_start(base.updates, chosen.updates)
     if arm.family == TRAINED:
         own = arm.name == "lr_rewound"
         model["learning_rate"] = base.learning_rate if own else chosen.learning_rate
@@ -243,6 +246,7 @@ def _changes(settings: StudySettings, arm: Arm, base: Base, chosen: Chosen, key:
             **place["trainer"],
             "max_epochs": epochs,
             "max_steps": -1,
+            "max_time": None,
             "val_check_interval": 1.0 / settings.validations_per_epoch,
             "check_val_every_n_epoch": 1,
             "default_root_dir": None,

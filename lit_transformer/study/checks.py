@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +12,7 @@ import yaml
 from lit_transformer.errors import UserError
 from lit_transformer.importance.matching import Structure
 from lit_transformer.study.arms import Base, allowed
+from lit_transformer.study.options import options_of
 from lit_transformer.study.settings import StudySettings
 
 # Those of `LitTransformer`.
@@ -33,11 +33,10 @@ def named_structure(base_config: Mapping[str, Any], options: Sequence[str]) -> d
         options: As they are typed, ``--model.d_model 64`` in one piece or two.
     """
     found = {name: value for name, value in (base_config.get("model") or {}).items() if name in _NAMES}
-    pieces = [piece for option in options for piece in option.split("=", 1)]
-    for flag, value in itertools.pairwise(pieces):
-        name = flag.removeprefix("--model.")
-        if flag.startswith("--model.") and name in _NAMES:
-            found[name] = yaml.safe_load(value)
+    for option in options_of(options):
+        name = option.name.removeprefix("model.")
+        if option.name.startswith("model.") and name in _NAMES:
+            found[name] = yaml.safe_load(option.value)
     return found
 
 

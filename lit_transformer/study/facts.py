@@ -18,7 +18,7 @@ from lit_transformer.checkpoints import FOLDER, find_checkpoint, read_checkpoint
 from lit_transformer.errors import UserError
 from lit_transformer.importance.matching import Structure
 from lit_transformer.importance.resampling import Array
-from lit_transformer.model import Transformer, TransformerConfig
+from lit_transformer.model import Transformer, TransformerConfig, tensors_digest
 from lit_transformer.study.arms import Base
 from lit_transformer.study.tokens import batches_of, target_tokens
 
@@ -95,7 +95,11 @@ class Reader(Protocol):
         ...
 
     def seconds_of(self, run: Path) -> float:
-        """Return how long a run that was cut short has been at it."""
+        """Return how long a run has been at it whose end nobody waited for."""
+        ...
+
+    def validations(self, run: Path) -> int | None:
+        """Return how often a run was validated while it was trained; None where that was not logged."""
         ...
 
 
@@ -116,7 +120,7 @@ class FileReader:
         """
         checkpoint = find_checkpoint(run)
         content, folder = read_checkpoint(checkpoint), run_folder_of(checkpoint)
-        hparams = content["hyper_parameters"]
+        hparams, state = content["hyper_parameters"], content["state_dict"]
         return Base(
             folder,
             checkpoint,
@@ -126,6 +130,7 @@ class FileReader:
             updates=int(content["global_step"]),
             learning_rate=float(hparams["learning_rate"]),
             warmup_steps=int(hparams["warmup_steps"]),
+            weights=tensors_digest({name.removeprefix("network."): each for name, each in state.items()}),
         )
 
     def updates(self, run: Path) -> int:
@@ -187,13 +192,18 @@ class FileReader:
         return metric.sentence_statistics(*texts).numpy()
 
     def seconds_of(self, run: Path) -> float:
-        """Return how long a run that was cut short has been at it, by the times of its metrics."""
+        """Return how long a run has been at it whose end nobody waited for, by the times of its metrics."""
         try:
-            with (run / "metrics.csv").open(encoding="utf-8", newline="") as file:
-                times = [float(row["time"]) for row in csv.DictReader(file) if row.get("time")]
-        except (OSError, ValueError):
+            times = [float(row["time"]) for row in _logged(run) if row.get("time")]
+        except ValueError:
             return 0.0
         return max(times) - min(times) if times else 0.0
+
+    def validations(self, run: Path) -> int | None:
+        """Return how often a run was validated while it was trained; None where that was not logged."""
+        rows = _logged(run)
+        # A run that was resumed may have come by a step twice.
+        return len({row["step"] for row in rows if row.get("metric") == "val/loss"}) if rows else None
 
     def _tokens_of(self, checkpoint: Path, content: Mapping[str, Any], updates: int) -> int | None:
         trainer = _config(run_folder_of(checkpoint))["trainer"]
@@ -218,6 +228,15 @@ def _config(run: Path) -> dict[str, Any]:
             "folder of a run that fit wrote."
         ) from error
     return config
+
+
+def _logged(run: Path) -> list[dict[str, str]]:
+    """Return the lines of a run's metrics; none where there is no such file."""
+    try:
+        with (run / "metrics.csv").open(encoding="utf-8", newline="") as file:
+            return list(csv.DictReader(file))
+    except (OSError, ValueError):
+        return []
 
 
 def _is_of(scores: Mapping[str, Any], checkpoint: Mapping[str, Any], split: str) -> bool:

@@ -30,7 +30,9 @@ from lit_transformer.study.arms import (
     base_config,
 )
 from lit_transformer.study.facts import Reader
+from lit_transformer.study.options import STRUCTURAL, without
 from lit_transformer.study.settings import StudySettings, random_seed
+from lit_transformer.study.speed import stamp_of
 from lit_transformer.study.stages import Stage, Stages
 
 log = logging.getLogger(__name__)
@@ -283,8 +285,26 @@ class Study:
     def _train(self, key: str, arm: Arm, base: Base, chosen: Chosen, draw: int) -> Stage:
         config = arm_config(self._settings, arm, base, chosen, key, draw)
         start = [f"--start_from={base.checkpoint}"] if arm.starts else []
-        args = [*start, *self._settings.options]
-        return self._noted(self._stages.train(key, args, config, self._reader.seconds_of))
+        options = self._settings.options
+        if arm.name == "shallow":
+            # The others have that setting of the base model, which it has to differ in.
+            options = without(options, STRUCTURAL)
+        began = base.weights if arm.starts else None
+        stage = self._stages.train(key, [*start, *options], config, self._reader.seconds_of, began)
+        if stage.is_done and (message := self._stopped_early(key, config)):
+            stage = self._stages.fail(key, message)
+        return self._noted(stage)
+
+    def _stopped_early(self, key: str, config: Mapping[str, Any]) -> str | None:
+        """Return what to say of an arm that was not trained for all its epochs, and so not as its control was."""
+        run, planned = self._stages.run_of(key), config["trainer"]["max_epochs"] * self._settings.validations_per_epoch
+        made = self._reader.validations(run)
+        if made is None or made >= planned:
+            return None
+        return (
+            f"training stopped after {made} of {planned} validations, at step {self._reader.updates(run)}; leave out "
+            f"of --options what stops it, and remove {str(run)!r} to train it again"
+        )
 
     def _score_runs(self, checkpoints: Sequence[Path], splits: Sequence[str], key: str) -> None:
         """Score checkpoints, several in one process; where that dies, what is left is tried again."""
@@ -305,12 +325,13 @@ class Study:
     def _time(self, seed: int) -> dict[Path, float]:
         """Return the sentences per second of the runs of a seed, decoded side by side."""
         runs = [made.checkpoint for made in self._made if made.seed == seed and made.stage.is_done]
+        sentences = self._settings.sentences
         key = f"speed-seed{seed}"
         path = self._stages.folder / f"{key}.json"
         if runs:
-            args = ["speed", f"--sentences={self._settings.sentences}", *map(str, runs)]
-            self._noted(self._stages.work(key, args, lambda: len(_speeds(path, runs)) == len(runs), path))
-        return _speeds(path, runs)
+            args = ["speed", f"--sentences={sentences}", *map(str, runs)]
+            self._noted(self._stages.work(key, args, lambda: len(_speeds(path, runs, sentences)) == len(runs), path))
+        return _speeds(path, runs, sentences)
 
     def _planned(self) -> Iterator[tuple[Arm, int | None]]:
         """Yield the arms and their random choices, the control of each family first."""
@@ -342,12 +363,19 @@ class Study:
         return f"base-seed{seed}"
 
 
-def _speeds(path: Path, runs: Sequence[Path]) -> dict[Path, float]:
-    """Return the sentences per second that a file tells of runs."""
+def _speeds(path: Path, runs: Sequence[Path], sentences: int) -> dict[Path, float]:
+    """Return the sentences per second that a file tells of runs as they are now, timed on so many sentences."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-        return {run: float(content[str(run)]["sentences_per_second"]) for run in runs if str(run) in content}
-    except (OSError, ValueError, KeyError, TypeError):
+        timed = {run: content[str(run)] for run in runs if str(run) in content}
+        # A file of before these were kept tells neither, and is taken as it is.
+        same = [
+            run
+            for run, about in timed.items()
+            if all(about.get(name, now) == now for name, now in ({"sentences": sentences} | stamp_of(run)).items())
+        ]
+        return {run: float(timed[run]["sentences_per_second"]) for run in same}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return {}
 
 

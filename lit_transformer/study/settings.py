@@ -9,6 +9,7 @@ from typing import Literal
 
 from lit_transformer.errors import UserError
 from lit_transformer.study.arms import CONTROL, FAMILIES, SCRATCH, TRAINED, arms_of
+from lit_transformer.study.options import check_options
 
 # That of `lit_transformer.importance.selection`, which would load torch.
 Score = Literal["contribution", "criticality", "group_ablation"]
@@ -23,7 +24,7 @@ class StudySettings:
         folder: Folder of all studies.
         base_config: Configuration that the base models are trained with, a file or one that comes with the program; not
             needed where base_runs are given.
-        options: Further options of every fit, such as [--data.dir, FOLDER].
+        options: Further options of every fit, such as [--data.dir, FOLDER]; not those that the study sets itself.
         seeds: Seeds of the base models; each trains one, and every arm starts from each.
         base_runs: Folders of trained runs to start from, in place of training any; each has its own seed.
         accelerator: Lightning's name of the device, such as auto, cpu or gpu.
@@ -40,7 +41,7 @@ class StudySettings:
         scratch_arms: Arms from scratch; full is their control.
         random_draws: Random choices that are scored before any fine-tuning.
         random_finetuned: Random choices that are fine-tuned, for each of the random arms.
-        sentences: Sentences of the validation split that are decoded to compare speeds; 0 compares none.
+        sentences: Sentences of the test split that are decoded to compare speeds; 0 compares none.
 
     Raises:
         UserError: A setting means nothing, or not with another one.
@@ -107,6 +108,7 @@ class StudySettings:
                 f"--validations_per_epoch {self.validations_per_epoch} leave fewer checkpoints; average fewer, or "
                 "fine-tune longer."
             )
+        check_options(self.options)
         for family in FAMILIES:
             self._check_arms(family)
 

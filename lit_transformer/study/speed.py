@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 import torch
@@ -122,6 +123,9 @@ def compare(
         rounds: How often each is timed.
         data_options: Data settings that take the place of the checkpoints' own, such as ``dir``.
 
+    Returns:
+        What `speeds` returns, with ``sentences`` as asked for and the `stamp_of` each checkpoint.
+
     Raises:
         UserError: A checkpoint can't be read, a run is named twice, or a number is out of its range.
     """
@@ -137,7 +141,15 @@ def compare(
         subject.decoding = first.decoding
         subject.network = in_precision(subject.network, first.decoding.precision)
         subject.read(texts)
-    return speeds({run: subject.translate for run, subject in subjects.items()}, len(texts), rounds)
+    stamps = {run: stamp_of(find_checkpoint(run)) for run in runs}
+    found = speeds({run: subject.translate for run, subject in subjects.items()}, len(texts), rounds)
+    return {run: {**each, "sentences": sentences, **stamps[run]} for run, each in found.items()}
+
+
+def stamp_of(checkpoint: Path) -> dict[str, int]:
+    """Return what tells a file from what may be written in its place: ``size`` in bytes, and ``modified`` in ns."""
+    about = checkpoint.stat()
+    return {"size": about.st_size, "modified": about.st_mtime_ns}
 
 
 def main(args: Sequence[str] | None = None) -> None:

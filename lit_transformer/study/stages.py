@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import sys
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -100,38 +101,48 @@ class Stages:
         """Return the checkpoint that a training stage ends with, and that is scored."""
         return self.run_of(key) / "checkpoints" / "average.ckpt"
 
-    def train(self, key: str, args: Sequence[str], config: dict[str, Any], spent: Callable[[Path], float]) -> Stage:
+    def train(
+        self,
+        key: str,
+        args: Sequence[str],
+        config: dict[str, Any],
+        spent: Callable[[Path], float],
+        began: str | None = None,
+    ) -> Stage:
         """Train a run, or go on with it.
 
         Args:
             key: Name of the stage and of the run.
             args: Options of ``fit``, without the configuration that is written for it.
             config: That configuration.
-            spent: Tells how many seconds a run took that was cut short.
+            spent: Tells how many seconds a run took whose end nobody waited for.
+            began: Digest of the weights of the model that it starts from, if any.
 
         Raises:
-            UserError: The run that is there was made with other settings.
+            UserError: The run that is there was made with other settings, from other weights, or lay elsewhere.
         """
         text = yaml.safe_dump(config, sort_keys=False, allow_unicode=True)
         path = self.folder / "configs" / f"{key}.yaml"
         command = ["fit", "--config", str(path), *args]
         last = self.run_of(key) / "checkpoints" / "last.ckpt"
         average = self.average_of(key)
+        # To know another time whether it was asked for the same.
+        kept = {"command": command} | ({} if began is None else {"began": began})
         if average.is_file() or last.is_file():
-            self._check_same(key, command, text, path)
+            self._check_same(key, kept, text, path)
         else:
             # Nothing in it could be gone on with.
             shutil.rmtree(self.run_of(key).parent, ignore_errors=True)
             self._forget(key)
+        killed = self._record(key).get("status") == "running"
+        unknown = max(spent(self.run_of(key)) - self._seconds(key), 0.0) if killed else 0.0
         if average.is_file():
-            return self._known(key)
+            return self._known(key, unknown)
         write_text(path, text)
         if last.is_file():
-            killed = self._record(key).get("status") == "running"
-            cut_short = max(spent(self.run_of(key)) - self._seconds(key), 0.0) if killed else 0.0
             now = ["fit", "--ckpt_path", str(self.run_of(key))]
-            return self._run(key, now, average.is_file, cut_short, command=command)
-        return self._run(key, command, average.is_file, command=command)
+            return self._run(key, now, average.is_file, unknown, kept=kept)
+        return self._run(key, command, average.is_file, kept=kept)
 
     def analyze(
         self, key: str, checkpoint: Path, accelerator: str, missing: Callable[[], list[dict[str, Any]]]
@@ -176,8 +187,14 @@ class Stages:
         return self._keep(Stage(key, "skipped", f"needs {needs}", self._seconds(key)))
 
     def fail(self, key: str, message: str) -> Stage:
-        """Say that a stage failed before its command was run."""
-        return self._keep(Stage(key, "failed", message, self._seconds(key)))
+        """Say that a stage failed, though not its command.
+
+        Args:
+            key: Name of the stage.
+            message: Why, in a line.
+        """
+        print(f"{key}: {message}", file=sys.stderr, flush=True)
+        return self._keep(Stage(key, "failed", message, self._seconds(key)), self._kept(key))
 
     def _run(
         self,
@@ -187,12 +204,11 @@ class Stages:
         spent: float = 0.0,
         save: Path | None = None,
         module: str | None = None,
-        command: Sequence[str] | None = None,
+        kept: dict[str, Any] | None = None,
     ) -> Stage:
         self.progress.begin(key)
         seconds, started = self._seconds(key) + spent, self._clock()
-        # Of a training stage, to know another time whether it was asked for the same.
-        kept = {} if command is None else {"command": list(command)}
+        kept = kept or {}
         self._content["stages"][key] = {"status": "running", "seconds": seconds, **kept}
         self._write()
         whole = [PROGRAM, *args] if module is None else [module, *args[1:]]
@@ -213,25 +229,40 @@ class Stages:
             print(f"{key}: {stage.message} ({took:.0f} s)", file=sys.stderr, flush=True)
         return self._keep(stage, kept)
 
-    def _check_same(self, key: str, command: Sequence[str], text: str, path: Path) -> None:
-        before = self._record(key).get("command")
-        same = before is None or before == list(command)
-        if path.is_file():
-            same = same and path.read_text(encoding="utf-8") == text
-        if not same:
+    def _check_same(self, key: str, kept: Mapping[str, Any], text: str, path: Path) -> None:
+        before, run = self._record(key), str(self.run_of(key))
+        lines = [(text, path.read_text(encoding="utf-8"))] if path.is_file() else []
+        if "command" in before:
+            lines.append(("\n".join(kept["command"]), "\n".join(before["command"])))
+        if any(now != then for now, then in lines):
+            if moved := moved_from(*("\n".join(each).splitlines() for each in zip(*lines, strict=True))):
+                raise UserError(
+                    f"{run!r} was trained with files in {moved[0]!r}, and they are looked for in {moved[1]!r} now; "
+                    "a study can't be moved: put them back and give the same folders, or give another --name."
+                )
             raise UserError(
-                f"{str(self.run_of(key))!r} was trained with other settings than the study has now; give another "
-                f"--name, or remove that folder to train it again ({str(path)!r} tells what it was)."
+                f"{run!r} was trained with other settings than the study has now; give another --name, or remove that "
+                f"folder to train it again ({str(path)!r} tells what it was)."
+            )
+        # A study of before that was kept says nothing of it.
+        if before.get("began", kept.get("began")) != kept.get("began"):
+            raise UserError(
+                f"{run!r} was trained from other weights than its base model has now, which was trained on; give "
+                "another --name, or remove that folder to train it again."
             )
 
-    def _known(self, key: str) -> Stage:
+    def _known(self, key: str, unknown: float = 0.0) -> Stage:
         """Return a stage whose output is there, whoever made it."""
-        record = self._record(key)
-        kept = {"command": record["command"]} if "command" in record else {}
-        return self._keep(Stage(key, "done", "", self._seconds(key)), kept)
+        return self._keep(Stage(key, "done", "", self._seconds(key) + unknown), self._kept(key))
+
+    def _kept(self, key: str) -> dict[str, Any]:
+        """Return what stays in the record of a training stage, however it ends."""
+        return {name: value for name, value in self._record(key).items() if name in ("command", "began")}
 
     def _keep(self, stage: Stage, kept: dict[str, Any] | None = None) -> Stage:
-        content = {"status": stage.status, "seconds": round(stage.seconds, 1), **(kept or {})}
+        # As it is read another time, so that a study that is done tells the same again.
+        stage = replace(stage, seconds=round(stage.seconds, 1))
+        content = {"status": stage.status, "seconds": stage.seconds, **(kept or {})}
         self._content["stages"][stage.key] = content | ({"message": stage.message} if stage.message else {})
         self._write()
         self.progress.end(stage.key, stage.seconds if stage.is_done else 0.0)
@@ -259,3 +290,23 @@ def _ended(key: str, ended: Ended, is_done: bool, seconds: float) -> Stage:
     if not is_done:
         return Stage(key, "failed", "the command ended well, but its output is not there", seconds)
     return Stage(key, "done", "", seconds)
+
+
+def moved_from(now: Sequence[str], then: Sequence[str]) -> tuple[str, str] | None:
+    """Return a folder of before and that of now, if lines differ in nothing but where files lie; None otherwise.
+
+    Args:
+        now: The lines as they would be written now.
+        then: The lines as they were written.
+    """
+    places = []
+    for here, there in zip(now, then, strict=False):
+        if here == there:
+            continue
+        new, old = (list(Path(re.split("[=: ]+", line)[-1]).parts) for line in (here, there))
+        if not new or not old or new[-1] != old[-1]:
+            return None
+        while new and old and new[-1] == old[-1]:
+            new.pop(), old.pop()
+        places.append((str(Path(*old)), str(Path(*new))))
+    return places[0] if places and len(now) == len(then) else None

@@ -19,7 +19,7 @@ from callbacks import (
 )
 from lit_transformer.decoding import in_precision
 from lit_transformer.errors import UserError
-from lit_transformer.initial_weights import initial_weights_of
+from lit_transformer.initial_weights import initial_weights_digest, initial_weights_of
 from lit_transformer.model import fresh_seed, seeded_transformer
 from lit_transformer.module import LitTransformer
 from lit_transformer.surgery import ablated
@@ -116,9 +116,8 @@ class TestFromATrainedModel:
         module = prune(setup, parent, components=["d:sa:1"], init=init)
         before = module.weights
         initial = initial_weights_of(parent_of(parent))
-        expected = (
-            initial if init == "initial" else seeded_transformer(module.network.config, fresh_seed(1, 0)).state_dict()
-        )
+        seed = fresh_seed("pruning", 1, before=initial_weights_digest(parent_of(parent)))
+        expected = initial if init == "initial" else seeded_transformer(module.network.config, seed).state_dict()
         assert same_tensors(before, {name: expected[name] for name in before})
         assert same_tensors(initial_weights_of(setup.folder / "checkpoints/last.ckpt"), before)
 

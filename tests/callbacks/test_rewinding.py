@@ -10,7 +10,8 @@ from torch import Tensor
 
 from callbacks import BestLossCheckpoint, ComponentRewinding, InitialWeights, KeptCheckpoints, LastCheckpoint
 from lit_transformer.errors import UserError
-from lit_transformer.initial_weights import initial_weights_of
+from lit_transformer.initial_weights import initial_weights_digest, initial_weights_of
+from lit_transformer.model import fresh_seed
 from lit_transformer.module import LitTransformer
 from lit_transformer.surgery import component_parameters, redrawn
 from tests.callbacks.conftest import Setup
@@ -81,7 +82,8 @@ def test_to_fresh_weights(parent: Setup, setup: Setup) -> None:
     module = rewind(setup, parent, to="random")
     initial = initial_weights_of(parent_of(parent))
     for place, component in enumerate(CHOSEN[::-1]):
-        fresh = redrawn(module.network.config, component, 1, place)
+        seed = fresh_seed("rewinding", 1, place, initial_weights_digest(parent_of(parent)))
+        fresh = redrawn(module.network.config, component, seed)
         for name in component_parameters(module.network, component):
             assert torch.equal(module.weights[name], fresh[name])
             assert not name.endswith("weight") or not torch.equal(fresh[name], initial[name])
@@ -138,6 +140,26 @@ def test_what_is_written(parent: Setup, setup: Setup) -> None:
     assert 0.0 <= record["bleu_before"] <= 100.0
 
 
+def test_a_step_is_a_number(parent: Setup, setup: Setup) -> None:
+    assert ComponentRewinding(components=CHOSEN, to="step:0500").to == "step:500"
+    module = rewind(setup, parent, to="step:03")
+    early, rewound = weights(parent, "step-3"), names(module)
+    assert same_tensors({n: module.weights[n] for n in rewound}, {n: early[n] for n in rewound})
+
+
+def test_back_is_not_forward(parent: Setup, setups: Callable[[], Setup]) -> None:
+    early = parent_of(parent, "step-3")
+    for to in ("step:3", "step:4"):
+        setup = setups()
+        callback = ComponentRewinding(components=CHOSEN, to=to)
+        trainer = setup.trainer([callback, LastCheckpoint()], max_steps=1)
+        if to == "step:3":
+            trainer.fit(setup.module(**LAYERS), datamodule=setup.data(), start_from=early)
+            continue
+        with pytest.raises(UserError, match=r"to is 'step:4', but .*step-3.ckpt' is at step 3.*not back"):
+            trainer.fit(setup.module(**LAYERS), datamodule=setup.data(), start_from=early)
+
+
 class TestBadInput:
     def test_without_initial_weights(self, setups: Callable[[], Setup]) -> None:
         first, second = setups(), setups()
@@ -157,7 +179,7 @@ class TestBadInput:
         with pytest.raises(UserError, match="give --start_from RUN"):
             setup.trainer([ComponentRewinding(components=["d:sa"])]).fit(setup.module(), datamodule=setup.data())
 
-    @pytest.mark.parametrize("to", ["start", "step:", "step:x"])
+    @pytest.mark.parametrize("to", ["start", "step:", "step:x", "step:0", "step:00", "step:-1", "step:²", "step:1.5"])
     def test_rewound_to_nowhere(self, to: str) -> None:
         with pytest.raises(UserError, match="give initial, random, or step:N"):
             ComponentRewinding(components=["d:sa"], to=to)

@@ -18,7 +18,7 @@ from torch import Tensor
 from lit_transformer.data.batch import Batch
 from lit_transformer.data.datamodule import TranslationDataModule
 from lit_transformer.data.tokenizer import TokenizerSettings
-from tests.end_to_end.forking import CAN_FORK, two_processes
+from tests.end_to_end.forking import CAN_FORK, end_well, two_processes
 
 PAIRS = 150
 # epoch, optimizer step, batch of the epoch, sentences
@@ -194,8 +194,7 @@ def run_two_processes(folder: Path, name: str, ckpt_path: Path | None = None) ->
         (folder / f"{name}-{module.global_rank}.json").write_text(json.dumps(notes))
         torch.distributed.destroy_process_group()
 
-    for process in two_processes([], folder, work=work):
-        assert process.wait() == 0, process.errors
+    end_well(two_processes([], folder, work=work))
     return [json.loads((folder / f"{name}-{rank}.json").read_text()) for rank in range(2)]
 
 

@@ -144,6 +144,22 @@ def two_processes(
     return first, second
 
 
+def end_well(processes: Sequence[Forked], timeout: float = 240.0) -> None:
+    """Wait for processes that must end with status 0; none is left behind where one does not.
+
+    Args:
+        processes: The processes.
+        timeout: Seconds to wait for each.
+    """
+    try:
+        for process in processes:
+            assert process.wait(timeout) == 0, "".join(each.errors for each in processes)
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+
+
 def run_on_two(args: Sequence[str], folder: Path) -> Finished:
     """Run a command on two processes; it must end with status 0 on both.
 
@@ -160,10 +176,5 @@ def run_on_two(args: Sequence[str], folder: Path) -> Finished:
         assert finished.status == 0, finished.errors
         return finished
     processes = two_processes(args, folder)
-    try:
-        for process in processes:
-            assert process.wait(240) == 0, "".join(each.errors for each in processes)
-    finally:
-        for process in processes:
-            process.kill()
+    end_well(processes)
     return Finished(0, processes[0].output, processes[0].errors)

@@ -143,12 +143,30 @@ def test_interrupted_and_resumed(analysed: Path, tmp_path: Path, config: str) ->
     assert same_tensors(*states)
 
 
-def test_continued_with_the_end_of_the_schedule(analysed: Path, tmp_path: Path) -> None:
+def test_learning_rate_rewinding_is_the_end_of_the_schedule_again(analysed: Path, tmp_path: Path) -> None:
+    # By hand, and as it comes: the model made 60 steps, and goes back so many as it makes now.
     more = ["--model.learning_rate=0.02", "--model.warmup_steps=10", "--model.schedule_start=56"]
     succeed(change(analysed, "continue.yaml", *more), tmp_path)
-    found = metric(tmp_path / "runs/continued/version_0", "train/learning_rate")
     expected = metric(analysed, "train/learning_rate")
-    assert [found[step] for step in range(4)] == pytest.approx([expected[step] for step in range(56, 60)])
+    for steps in (4, 6):
+        told = succeed(change(analysed, "lr_rewind.yaml", "--model.warmup_steps=3", max_steps=steps), tmp_path).errors
+        assert f"Steps {61 - steps} to 60 of the first run's schedule again" in told
+    runs = {"continued/version_0": 4, "lr-rewound/version_0": 4, "lr-rewound/version_1": 6}
+    for name, steps in runs.items():
+        found = metric(tmp_path / "runs" / name, "train/learning_rate")
+        last = [expected[step] for step in range(60 - steps, 60)]
+        assert [found[step] for step in range(steps)] == pytest.approx(last)
+    states = [load(tmp_path / "runs" / name / "checkpoints/last.ckpt")["state_dict"] for name in list(runs)[:2]]
+    assert same_tensors(*states)
+    # Resumed, by whatever command, and replayed from: the schedule goes on where it is.
+    folder = tmp_path / "runs/lr-rewound/version_0"
+    again = ["fit", "--config", "lr_rewind.yaml", "--ckpt_path", str(folder), "--trainer.max_steps=5"]
+    succeed([*again, "--model.learning_rate=0.5", "--model.schedule_start=0"], tmp_path)
+    assert metric(folder, "train/learning_rate")[4] == pytest.approx(0.02 * (10 / 61) ** 0.5)
+    succeed(change(folder, "lr_rewind.yaml", max_steps=1), tmp_path)
+    # Its average has the four steps of its last validation behind it.
+    found = metric(tmp_path / "runs/lr-rewound/version_2", "train/learning_rate")
+    assert found[0] == pytest.approx(0.02 * (10 / 60) ** 0.5)
 
 
 def test_two_processes_train_it_as_one(analysed: Path, tmp_path: Path) -> None:
@@ -286,6 +304,7 @@ def test_a_shallow_decoder_of_the_size_of_a_pruned_model(analysed: Path, text: P
     ("config", "why"),
     [
         ("continue.yaml", "leaves --start_from open"),
+        ("lr_rewind.yaml", "leaves --start_from open"),
         ("prune.yaml", "init trained keeps the weights of a trained model"),
         ("rewind.yaml", "it needs a trained model"),
         ("theseus.yaml", "it replaces components of a trained model"),

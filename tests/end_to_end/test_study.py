@@ -102,6 +102,11 @@ def test_a_study_from_a_trained_model_to_its_tables(
     # 60 steps of the model, and two epochs.
     assert {int(rows[arm]["updates"]) for arm in ARMS} == {60 + 2 * EPOCH}
     assert len({rows[arm]["target_tokens"] for arm in ARMS}) == 1
+    record = read_json(folder / "study.json")["stages"]["trained-pruned-seed1"]
+    assert record["began"] == read_json(trained / "analysis/average/scores.json")["weights"]
+    # One for each of two epochs.
+    assert FileReader().validations(folder / "runs/trained-pruned-seed1/version_0") == 2
+    assert FileReader().validations(tmp_path) is None
     check_scores(folder, rows)
     check_settings(folder, trained)
     again = succeed(study(tmp_path, settings(trained, folder=str(tmp_path / "studies"))), tmp_path)

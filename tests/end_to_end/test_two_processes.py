@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import collections
 import os
+import signal
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
-from tests.end_to_end.forking import CAN_FORK, run_on_two, two_processes
+from tests.end_to_end.forking import CAN_FORK, end_well, run_on_two, two_processes
 from tests.end_to_end.running import (
     COMPONENTS,
     lines_of,
@@ -128,8 +130,7 @@ def test_no_thread_of_the_process_group_outlives_a_command(
     """A thread of gloo that is alive while Python ends aborts one process in six."""
     (tmp_path / "input.txt").write_text("The red cat sees the old duck.\n" * 3, encoding="utf-8")
     args = tiny_fit(text) if command == "fit" else of(command, trained, "--input", "input.txt")
-    for process in two_processes(args, tmp_path, note_threads_within, note_threads_after):
-        assert process.wait(240) == 0, process.errors
+    end_well(two_processes(args, tmp_path, note_threads_within, note_threads_after))
     for rank in (0, 1):
         assert "gloo" in (tmp_path / f"within-{rank}").read_text()
         assert "gloo" not in (tmp_path / f"after-{rank}").read_text()
@@ -137,3 +138,17 @@ def test_no_thread_of_the_process_group_outlives_a_command(
 
 def test_the_last_checkpoint_is_read_by_one_process(pair: Path) -> None:
     assert load(pair / "runs/run/version_0/checkpoints/last.ckpt")["global_step"] == 24
+
+
+@pytest.mark.skipif(not CAN_FORK, reason="forks, which autograd can't beside a GPU")
+def test_a_test_whose_process_fails_leaves_none_behind(tmp_path: Path) -> None:
+    def work() -> None:
+        if os.environ["LOCAL_RANK"] == "1":
+            # As one that waits for the other, which is gone.
+            time.sleep(60)
+        raise SystemExit(3)
+
+    processes = two_processes([], tmp_path, work=work)
+    with pytest.raises(AssertionError):
+        end_well(processes)
+    assert [process.poll() for process in processes] == [3, -signal.SIGKILL]

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -77,6 +78,20 @@ def test_at_random() -> None:
     by_score = Selection(by="contribution", count=4).of(EXISTING, SCORES)
     matched = Selection(by="random", count=4, seed=2, match="contribution").of(EXISTING, SCORES)
     assert [kind_of(name) for name in matched] == [kind_of(name) for name in by_score]
+
+
+@pytest.mark.parametrize("count", range(1, 11))
+def test_a_matched_choice_is_another_one_where_there_is_one(count: int) -> None:
+    least = Selection(by="contribution", count=count).of(EXISTING, SCORES)
+    drawn = [Selection(by="random", count=count, seed=seed, match="contribution") for seed in range(60)]
+    found = [selection.of(EXISTING, SCORES) for selection in drawn]
+    kinds = sorted(map(kind_of, least))
+    assert all(sorted(map(kind_of, names)) == kinds for names in found)
+    there = {kind: sum(kind_of(each) == kind for each in EXISTING) for kind in kinds}
+    sets = math.prod(math.comb(number, kinds.count(kind)) for kind, number in there.items())
+    assert {set(names) == set(least) for names in found} == {sets == 1}
+    # And every other one is drawn.
+    assert len({frozenset(names) for names in found}) == max(sets - 1, 1)
 
 
 @pytest.mark.parametrize(

@@ -60,5 +60,6 @@ def test_nonsense_is_refused(fields: dict[str, object]) -> None:
 
 def test_initial_weights_are_needed_for_interpolation_only() -> None:
     assert Variant(interpolated="d:ea:1", alpha=0.3).needs_initial
-    assert not Variant(interpolated="d:ea:1", alpha=0.0, draw=1).needs_initial
+    # Its fresh weights are none of the initial ones, and so depend on them.
+    assert Variant(interpolated="d:ea:1", alpha=0.0, draw=1).needs_initial
     assert not ablation("d:ea:1").needs_initial

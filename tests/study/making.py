@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from lit_transformer.study.arms import Base
 from lit_transformer.study.facts import Facts, Scores
 from lit_transformer.study.processes import Ended
 from lit_transformer.study.settings import StudySettings
+from lit_transformer.study.speed import stamp_of
 
 STRUCTURE = Structure(6, 6, 128, 256, "pre")
 CONFIG = {
@@ -70,7 +72,9 @@ class Laboratory:
             self._score(args[1:], stopped)
         elif not stopped:
             runs = [arg for arg in args[1:] if not arg.startswith("--")]
-            output = json.dumps({run: {"sentences_per_second": len(run) / 2} for run in runs})
+            sentences = int(next(arg for arg in args if arg.startswith("--sentences")).partition("=")[2])
+            about = {run: {"sentences": sentences, **stamp_of(Path(run))} for run in runs}
+            output = json.dumps({run: {"sentences_per_second": len(run) / 2, **about[run]} for run in runs})
         if stopped:
             raise KeyboardInterrupt
         return Ended(0, output)
@@ -132,11 +136,19 @@ def _scored(content: dict[str, Any], name: str, arguments: Mapping[str, Any]) ->
 
 
 class Reading:
-    """Tells of the runs that a `Laboratory` made."""
+    """Tells of the runs that a `Laboratory` made.
+
+    Args:
+        weights: Digest of the weights of every base model.
+        validations: Number of those of every arm.
+    """
+
+    def __init__(self, weights: str = "", validations: int | None = 99) -> None:
+        self._weights, self._validations = weights, validations
 
     def base(self, run: Path) -> Base:
         """Return the base model of a run, whose seed is the end of its name."""
-        return base_of(int(str(run.parent.name)[-1]), run)
+        return replace(base_of(int(str(run.parent.name)[-1]), run), weights=self._weights)
 
     def updates(self, run: Path) -> int:
         """Return the steps of any run."""
@@ -163,3 +175,7 @@ class Reading:
     def seconds_of(self, run: Path) -> float:
         """Return nothing."""
         return 0.0
+
+    def validations(self, run: Path) -> int | None:
+        """Return the same of any run."""
+        return self._validations

@@ -96,6 +96,14 @@ def test_families_are_trained_as_long_as_they_should() -> None:
         assert config["trainer"]["max_steps"] == -1
 
 
+def test_a_time_limit_of_the_base_is_none_of_the_arms() -> None:
+    # They would stop by the clock, each after steps of another number.
+    config = base_of(seed=7).config
+    base = replace(base_of(seed=7), config={**config, "trainer": {**config["trainer"], "max_time": "00:00:30:00"}})
+    for arm in ARMS:
+        assert arm_config(settings_of(), arm, base, CHOSEN, "key", 0)["trainer"]["max_time"] is None
+
+
 def test_what_each_arm_removes_or_rewinds() -> None:
     scores = str(base_of(seed=7).analysis)
     among = {"components": None, "count": 3}

@@ -12,7 +12,6 @@ import yaml
 from lit_transformer.errors import UserError
 from lit_transformer.study.conduct import run_study
 from lit_transformer.study.processes import Execute
-from lit_transformer.study.settings import StudySettings
 from lit_transformer.terminal import QUIET
 from tests.study.making import Laboratory, Reading, settings_of
 
@@ -25,13 +24,10 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def run(execute: Execute, **options: Any) -> bool:
+def run(execute: Execute, reading: Reading | None = None, **options: Any) -> bool:
     settings = settings_of(**{"arms": ARMS, "seeds": [1, 2], **options})
-    return conduct(settings, execute)
-
-
-def conduct(settings: StudySettings, execute: Execute) -> bool:
-    return run_study(settings, Path(__file__).parents[2] / "configs/demo.yaml", execute, Reading(), lambda: 0.0)
+    demo = Path(__file__).parents[2] / "configs/demo.yaml"
+    return run_study(settings, demo, execute, Reading() if reading is None else reading, lambda: 0.0)
 
 
 def rows() -> list[dict[str, str]]:
@@ -126,6 +122,8 @@ def test_wherever_it_is_interrupted_it_ends_with_the_same_files(
     run(whole, seeds=[1])
     expected, count = files(), len(whole.commands)
     assert count == 11
+    # It holds the time at which each checkpoint was written.
+    expected.pop("studies/made/speed-seed1.json")
     for place in range(count):
         folder = tmp_path / str(place)
         folder.mkdir()
@@ -134,7 +132,9 @@ def test_wherever_it_is_interrupted_it_ends_with_the_same_files(
             run(Laboratory(stop_at=place), seeds=[1])
         rest = Laboratory()
         run(rest, seeds=[1])
-        assert files() == expected, whole.commands[place]
+        made = files()
+        assert made.pop("studies/made/speed-seed1.json")
+        assert made == expected, whole.commands[place]
         # An analysis that had come to its last scorer has nothing left to do.
         assert count - place - len(rest.commands) in ([0, 1] if whole.commands[place][1] == "analyze" else [0])
         if whole.commands[place][1] == "fit":
@@ -207,6 +207,19 @@ def test_nothing_is_scored_that_no_arm_asks_for() -> None:
     assert [key.split()[0] for key in keys(laboratory)] == ["fit", "fit", "fit", "fit", "scoring"]
     full = laboratory.commands[-2]
     assert not any(arg.startswith("--start_from") for arg in full)
+
+
+def test_a_shallow_model_has_fewer_layers_than_the_options_say() -> None:
+    laboratory = Laboratory()
+    options = ["--model.decoder_layers=6", "--model.dropout=0.2"]
+    arms: dict[str, Any] = {"arms": ["continued"], "scratch_arms": ["full", "shallow"]}
+    assert not run(laboratory, **arms, options=options, seeds=[1], random_draws=0, sentences=0)
+    fits = {Path(command[3]).stem: command for command in laboratory.commands if command[1] == "fit"}
+    shallow = fits["scratch-shallow-seed1"]
+    assert shallow[-1] == "--model.dropout=0.2"
+    assert not any("decoder_layers" in arg for arg in shallow)
+    assert yaml.safe_load((FOLDER / "configs/scratch-shallow-seed1.yaml").read_text())["model"]["decoder_layers"] == 5
+    assert fits["scratch-full-seed1"][-2:] == options
 
 
 def test_the_learning_rate_is_chosen_once_for_the_control() -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import inspect
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +17,7 @@ from lit_transformer.study.arms import SCRATCH, TRAINED
 from lit_transformer.study.checks import check_count, content_of, named_structure
 from lit_transformer.study.command import settings_of
 from lit_transformer.study.settings import StudySettings, random_seed
+from lit_transformer.study.speed import compare
 
 ROOT = Path(__file__).parents[2]
 SHIPPED = sorted(path.name for path in (ROOT / "configs").glob("study_*.yaml"))
@@ -98,6 +100,11 @@ def test_more_than_there_is_is_refused_before_anything_is_trained() -> None:
 
 def test_random_choices_of_two_models_are_independent() -> None:
     assert len({random_seed(seed, draw) for seed in range(5) for draw in range(1, 11)}) == 50
+
+
+def test_the_help_names_the_split_whose_sentences_are_timed() -> None:
+    split = inspect.signature(compare).parameters["split"].default
+    assert f"Sentences of the {split} split that are decoded" in (StudySettings.__doc__ or "")
 
 
 def test_the_help_loads_no_torch() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from lit_transformer.errors import UserError
 from lit_transformer.study.processes import Ended, execute, last_words, locked
-from lit_transformer.study.stages import Stages
+from lit_transformer.study.stages import Stages, moved_from
 
 
 class Clock:
@@ -38,6 +38,15 @@ def test_time_adds_up_over_the_tries(tmp_path: Path) -> None:
         assert stage.seconds == 10.0 * tries
 
 
+def test_time_is_the_same_when_it_is_told_again(tmp_path: Path) -> None:
+    ticks = iter([0.0, 0.0, 15.27, 15.27, 15.27])
+    stages = Stages(tmp_path, lambda args, log, keep_output=False: Ended(0), lambda: next(ticks))
+    done = iter([False, True])
+    stage = stages.work("scoring", ["scoring"], lambda: next(done))
+    assert stage.seconds == 15.3
+    assert Stages(tmp_path, execute).work("scoring", ["scoring"], lambda: True).seconds == stage.seconds
+
+
 def test_time_of_a_run_whose_study_was_killed_is_that_of_its_metrics(tmp_path: Path) -> None:
     clock = Clock()
     stages = Stages(tmp_path, clock.execute, clock)
@@ -49,6 +58,35 @@ def test_time_of_a_run_whose_study_was_killed_is_that_of_its_metrics(tmp_path: P
     path.write_text(path.read_text().replace('"failed"', '"running"').replace('"seconds": 10.0', '"seconds": 4.0'))
     stage = Stages(tmp_path, clock.execute, clock).train("arm", [], {"name": "arm"}, lambda run: 30.0)
     assert stage.seconds == 30.0 + 10.0
+
+
+def test_time_of_a_run_that_ended_after_its_study_was_killed_is_that_of_its_metrics(tmp_path: Path) -> None:
+    stages = Stages(tmp_path, Clock().execute)
+    stages.train("arm", [], {"name": "arm"}, lambda run: 0.0)
+    stages.average_of("arm").parent.mkdir(parents=True)
+    stages.average_of("arm").touch()
+    path = tmp_path / "study.json"
+    path.write_text(path.read_text().replace('"failed"', '"running"'))
+    for _ in range(2):
+        # Once known, it is not asked for again.
+        stage = Stages(tmp_path, execute).train("arm", [], {"name": "arm"}, lambda run: 30.0)
+        assert (stage.status, stage.seconds) == ("done", 30.0)
+
+
+@pytest.mark.parametrize(
+    ("now", "then", "expected"),
+    [
+        (["runs_dir: b/made/runs"], ["runs_dir: a/made/runs"], ("a", "b")),
+        (["--config", "/x/b/c/k.yaml"], ["--config", "/x/a/c/k.yaml"], ("/x/a", "/x/b")),
+        (["runs_dir: /b/made", "epochs: 2"], ["runs_dir: /a/made", "epochs: 3"], None),
+        (["runs_dir: b/made"], ["runs_dir: b/made", "epochs: 3"], None),
+        (["same"], ["same"], None),
+        (["--model.dropout=0.1"], ["--model.dropout=0.2"], None),
+        (["start: b/same"], ["start: a/other"], None),
+    ],
+)
+def test_where_a_folder_lay(now: list[str], then: list[str], expected: tuple[str, str] | None) -> None:
+    assert moved_from(now, then) == expected
 
 
 def test_a_state_that_cannot_be_read(tmp_path: Path) -> None:
