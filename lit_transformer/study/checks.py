@@ -11,7 +11,8 @@ import yaml
 
 from lit_transformer.errors import UserError
 from lit_transformer.importance.matching import Structure
-from lit_transformer.study.arms import Base, allowed
+from lit_transformer.study.arm_configs import allowed
+from lit_transformer.study.arms import Base
 from lit_transformer.study.options import options_of
 from lit_transformer.study.settings import StudySettings
 

@@ -18,17 +18,8 @@ from lit_transformer.study.analyses import (
     missing_ablations,
     missing_scorers,
 )
-from lit_transformer.study.arms import (
-    CONTROL,
-    FAMILIES,
-    TRAINED,
-    Arm,
-    Base,
-    Chosen,
-    arm_config,
-    arms_of,
-    base_config,
-)
+from lit_transformer.study.arm_configs import arm_config, base_config
+from lit_transformer.study.arms import CONTROL, FAMILIES, TRAINED, Arm, Base, Chosen, arms_of
 from lit_transformer.study.facts import Reader
 from lit_transformer.study.options import STRUCTURAL, without
 from lit_transformer.study.settings import StudySettings, random_seed
