@@ -13,7 +13,7 @@ from lit_transformer.report.studies import is_study
 from lit_transformer.report.wandb_reading import ReportedRun, ReportedStudy, reported_run, reported_studies
 from lit_transformer.report.wandb_target import check_target
 from lit_transformer.tracking import names
-from lit_transformer.tracking.settings import has_wandb_key
+from lit_transformer.tracking.key import has_wandb_key
 
 SCORES = ("contribution", "criticality")
 MOST_RUN_SETS = 20
