@@ -32,7 +32,7 @@ FLOORS = (
 )
 FLOOR = {unit: floor for floor, units in enumerate(FLOORS) for unit in units}
 # Modules that share the floor and the topic of a unit.
-BELONGS_TO = {"chrf": "bleu", "trainer_checks": "recipe", "parser_messages": "errors"}
+BELONGS_TO = {"chrf": "bleu", "trainer_checks": "recipe", "parser_messages": "errors", "analysis_config": "analysis"}
 
 WITHOUT_LIGHTNING = ("model", "decoding", "surgery", "importance")
 MAX_LINES = 400
