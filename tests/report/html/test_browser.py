@@ -124,6 +124,49 @@ def test_print_is_light_and_has_its_charts(browser: sync_api.Browser, address: s
     visit.page.close()
 
 
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The address of a page of so many runs that their agreement takes a row of the page."""
+    folder = tmp_path_factory.mktemp("many")
+    runs = [make_run(folder / f"an-experiment/version_{n}", (2, 2), seed=n) for n in range(15)]
+    return make_report(runs, folder / "out").page.as_uri()
+
+
+@pytest.mark.parametrize("width", [360, 1200])
+def test_no_chart_is_wider_than_its_box_without_a_word(browser: sync_api.Browser, many: str, width: int) -> None:
+    visit = Visit(browser, many, width)
+    assert visit.said == []
+    figures = visit.page.locator("figure")
+    assert figures.count() >= 6
+    for place in range(figures.count()):
+        figure = figures.nth(place)
+        chart = figure.locator(".chart")
+        wider = chart.evaluate("chart => chart.scrollWidth > chart.clientWidth + 1")
+        assert figure.locator(".wider").is_visible() is wider
+        assert (chart.get_attribute("tabindex") == "0") is wider
+        chart.evaluate("chart => { chart.scrollLeft = 50; }")
+        assert (chart.evaluate("chart => chart.scrollLeft") > 0) is wider
+        assert not wider or width < 1200
+    assert visit.page.evaluate("document.documentElement.scrollWidth") <= width
+    visit.page.close()
+
+
+@pytest.mark.parametrize("page", ["address", "many"])
+def test_nothing_is_wider_than_the_paper(
+    browser: sync_api.Browser, page: str, request: pytest.FixtureRequest
+) -> None:
+    """What was drawn for a screen is printed as it is: A4 leaves 718 px between its margins."""
+    visit = Visit(browser, request.getfixturevalue(page))
+    visit.page.emulate_media(media="print")
+    visit.page.evaluate("document.body.style.width = '718px'")
+    beyond = """() => [...document.querySelectorAll("body *")]
+        .filter((each) => each.getClientRects().length && each.getBoundingClientRect().right > 719)
+        .map((each) => `${each.closest("section").id}: ${each.outerHTML.slice(0, 80)}`)"""
+    assert visit.page.evaluate(beyond) == []
+    assert visit.page.locator(".chart svg").first.evaluate("svg => svg.getBoundingClientRect().height") > 50
+    visit.page.close()
+
+
 def test_two_runs_side_by_side(browser: sync_api.Browser, tmp_path: Path) -> None:
     runs = [make_run(tmp_path / f"runs/{n}", layers) for n, layers in enumerate([(2, 2), (3, 2)])]
     visit = Visit(browser, make_report(runs, tmp_path / "out").page.as_uri())
