@@ -9,7 +9,7 @@ from typing import Any
 
 from lit_transformer.errors import UserError
 from lit_transformer.importance.tables import read_scores
-from lit_transformer.report.studies import is_study
+from lit_transformer.report.studies import is_study, read_study
 from lit_transformer.tracking import names
 
 COMMANDS = ("fit", "test", "analyze")
@@ -83,7 +83,9 @@ def reported_studies(folders: Sequence[Path]) -> list[ReportedStudy]:
 
 def _text_of(study: Path) -> str:
     path = study / "study.md"
-    return path.read_text(encoding="utf-8") if path.is_file() else f"# Study {study.name}\n\nNot finished."
+    text = path.read_text(encoding="utf-8") if path.is_file() else f"# Study {study.name}\n\nNot finished."
+    untold = [f"{name}: {told}" for name, told in read_study(study).rests_on if told not in text]
+    return "\n\n".join([text, *untold])
 
 
 def _runs_around(study: Path) -> set[Path]:

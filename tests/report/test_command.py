@@ -14,8 +14,10 @@ from lit_transformer.errors import UserError
 from lit_transformer.report.command import main, make_report
 from lit_transformer.report.html.again import run_commands
 from lit_transformer.report.html.run_sections import run_sections
+from lit_transformer.report.html.study_section import study_section
 from lit_transformer.report.runs import read_run
-from tests.report.making import make_run, make_study
+from lit_transformer.report.studies import read_study
+from tests.report.making import SIGNATURE, make_run, make_study
 
 PICTURES = ("contribution", "criticality", "drops", "group_ablation", "scatter", "scores")
 
@@ -32,6 +34,13 @@ def test_one_run_with_a_study(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert sorted(report.iterdir()) == sorted([*expected, report / "index.html"])
     assert capsys.readouterr().out.splitlines()[-1] == str(report / "index.html")
     assert headings(report / "index.html")[-2:] == ["Study mine", "Settings"]
+    told = dict(study_section(read_study(study), 1).facts)
+    assert told.pop("folder") == str(study)
+    assert told == {
+        "BLEU, signature": SIGNATURE,
+        "BLEU, validation": "validation, 500 sentences",
+        "BLEU, test": "test, 400 sentences",
+    }
 
 
 def test_two_runs_of_different_structure(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 from lit_transformer.errors import UserError
 from lit_transformer.report.wandb_reading import ReportedRun, ReportedStudy, reported_run, reported_studies
 from lit_transformer.report.wandb_report import MOST_RUN_SETS, publish, report_blocks, title_of
+from tests.report import making
 
 reports = pytest.importorskip("wandb_workspaces.reports.v2", reason="wandb-workspaces is not installed")
 
@@ -182,6 +183,16 @@ class TestReading:
         assert [found.name for found in reported_studies([study, run])] == ["s"]
         [trained] = study.glob("runs/*/version_0")
         assert [found.text for found in reported_studies([trained, run])] == ["# Study s\n\n| arm |\n| --- |\n"]
+
+    def test_the_tables_of_a_study_say_what_their_bleu_rests_on(self, tmp_path: Path) -> None:
+        study = making.make_study(tmp_path / "studies/s")
+        text = "# Study s\n\n- BLEU: validation, 500 sentences."
+        for written, told in (("", 3), (text, 2)):
+            (study / "study.md").write_text(written)
+            [found] = reported_studies([study])
+            rests_on = (making.SIGNATURE, "validation, 500 sentences", "test, 400 sentences")
+            assert [found.text.count(each) for each in rests_on] == [1, 1, 1]
+            assert found.text.count("\n\nBLEU, ") == told
 
 
 class TestPublish:

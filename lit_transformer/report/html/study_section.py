@@ -32,7 +32,7 @@ def study_section(study: Study, place: int) -> Section:
         "correction over the arms, excludes 0. An interval of a single run is over its sentences, of that checkpoint "
         "only.",
     ]
-    facts = [("folder", str(study.folder))]
+    facts = [*study.rests_on, ("folder", str(study.folder))]
     return Section(f"study-{place}", f"Study {study.label}", lines, figures, shown, facts=facts)
 
 

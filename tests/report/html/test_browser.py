@@ -152,9 +152,7 @@ def test_no_chart_is_wider_than_its_box_without_a_word(browser: sync_api.Browser
 
 
 @pytest.mark.parametrize("page", ["address", "many"])
-def test_nothing_is_wider_than_the_paper(
-    browser: sync_api.Browser, page: str, request: pytest.FixtureRequest
-) -> None:
+def test_nothing_is_wider_than_the_paper(browser: sync_api.Browser, page: str, request: pytest.FixtureRequest) -> None:
     """What was drawn for a screen is printed as it is: A4 leaves 718 px between its margins."""
     visit = Visit(browser, request.getfixturevalue(page))
     visit.page.emulate_media(media="print")
