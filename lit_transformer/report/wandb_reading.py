@@ -67,13 +67,21 @@ def reported_run(folder: Path) -> ReportedRun:
             analyses[path.name] = shown_scores(path)
         except UserError as error:
             problems.append(str(error))
+    owner = _owner(folder, paths)
     return ReportedRun(
-        names.run_name(folder, "").rstrip("-"),
-        names.group_of(folder),
-        [names.run_name(folder, command) for command in COMMANDS],
+        names.run_name(owner, "").rstrip("-"),
+        names.group_of(owner),
+        [names.run_name(owner, command) for command in COMMANDS],
         analyses,
         problems,
     )
+
+
+def _owner(folder: Path, analyses: Sequence[Path]) -> Path:
+    """Return the folder of the run whose name the W&B runs have: ``analyze --output`` may write anywhere."""
+    if (folder / "config.yaml").is_file():
+        return folder
+    return next((run for path in analyses if (run := names.analysed_run(path)) is not None), folder)
 
 
 def reported_studies(folders: Sequence[Path]) -> list[ReportedStudy]:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from lit_transformer.report.wandb_reading import reported_run
 from tests.end_to_end.running import (
     COMPONENTS,
     Finished,
@@ -208,8 +209,10 @@ def digest_of(made: OfflineRun, kind: str) -> str:
 
 class TestAnalyze:
     def test_it_belongs_to_the_experiment(self, analysed: tuple[OfflineRun, Path]) -> None:
-        made, _ = analysed
+        made, output = analysed
         assert (made.about.run_group, made.about.job_type) == ("run", "analyze")
+        # The report of the folder that it was told to write into asks for its name.
+        assert made.about.display_name in reported_run(output).wandb_names
 
     def test_the_table_of_components(self, analysed: tuple[OfflineRun, Path]) -> None:
         made, output = analysed

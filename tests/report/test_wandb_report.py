@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -170,6 +171,17 @@ class TestReading:
         parent = make_run(tmp_path / "runs/demo/version_0")
         tuned = make_run(tmp_path / "runs/tuned/version_0", False, f"start_from: {parent}/checkpoints/average.ckpt\n")
         assert reported_run(tuned).group == "demo"
+
+    @pytest.mark.parametrize("given", ["checkpoints/average.ckpt", "checkpoints", ""])
+    def test_an_analysis_elsewhere_has_the_name_of_its_run(self, given: str, tmp_path: Path) -> None:
+        run = make_run(tmp_path / "runs/demo/version_3", config="wandb: {group: all}")
+        elsewhere = tmp_path / "some/where"
+        shutil.copytree(run / "analysis", elsewhere / "analysis")
+        (elsewhere / "analysis/average/config.yaml").write_text(f"ckpt_path: {run / given}")
+        found = reported_run(elsewhere)
+        assert (found.name, found.group) == ("demo-version_3", "all")
+        assert found.wandb_names == [f"demo-version_3-{command}" for command in ("fit", "test", "analyze")]
+        assert found.analyses == reported_run(run).analyses
 
     def test_another_folder(self, tmp_path: Path) -> None:
         with pytest.raises(UserError, match="is no folder of a run"):
