@@ -11,6 +11,7 @@ from lit_transformer.report.html import heat_charts, runs_tables
 from lit_transformer.report.html.heat_figures import heat_map_figure
 from lit_transformer.report.html.section import Figure, Section
 from lit_transformer.report.html.tables import Table, cell
+from lit_transformer.report.origins import ORIGINS
 from lit_transformer.report.runs import SCORES, Run
 
 SIDE_BY_SIDE = 12
@@ -49,9 +50,10 @@ def comparison_sections(runs: Sequence[Run], pairs: Mapping[str, Sequence[Agreem
 
 
 def shared_facts(runs: Sequence[Run]) -> list[tuple[str, str]]:
-    """Return what all runs that were scored have in common, by name."""
+    """Return what all runs have in common, by name: what they are, and how those were scored that were."""
     scored = [run for run in runs if run.components]
-    told = {name: {each(run) for run in scored} for name, each in COMPARED.items()}
+    told = {name: {each(run) for run in runs} for name, each in ORIGINS.items() if name != "seed"}
+    told |= {name: {each(run) for run in scored} for name, each in COMPARED.items()}
     return [(f"{name}, all runs", next(iter(found))) for name, found in told.items() if len(found) == 1 and any(found)]
 
 

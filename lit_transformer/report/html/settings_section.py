@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from lit_transformer.report.html import again
 from lit_transformer.report.html.section import Section
+from lit_transformer.report.origins import ORIGINS
 from lit_transformer.report.runs import Run
 from lit_transformer.report.studies import Study
 
@@ -38,7 +39,8 @@ def settings_section(run: Run, studies: Sequence[Study] = (), report: Sequence[s
         found = scores.get(name, {})
         facts.append((name, ", ".join(f"{each} {found[each]}" for each in what.split() if each in found)))
     model, trainer = run.settings("model"), run.settings("trainer")
-    names = ("encoder_layers", "decoder_layers", "d_model", "feed_forward", "heads", "norm", "dropout")
+    facts += [(name, told(run)) for name, told in ORIGINS.items()]
+    names = ("norm", "tie_embeddings")
     facts.append(("model", ", ".join(f"{name} {model[name]}" for name in names if model.get(name) is not None)))
     learning = ("learning_rate", "warmup_steps", "label_smoothing")
     trained = [f"{name} {model[name]}" for name in learning if model.get(name) is not None]
