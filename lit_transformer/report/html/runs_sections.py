@@ -10,6 +10,7 @@ from lit_transformer.report.comparability import COMPARED
 from lit_transformer.report.html import heat_charts, runs_tables
 from lit_transformer.report.html.heat_figures import heat_map_figure
 from lit_transformer.report.html.section import Figure, Section
+from lit_transformer.report.html.summary import counted
 from lit_transformer.report.html.tables import Table, cell
 from lit_transformer.report.origins import ORIGINS
 from lit_transformer.report.runs import SCORES, Run
@@ -62,7 +63,8 @@ def _all_runs_figure(runs: Sequence[Run], score: str) -> Figure:
     return Figure(
         f"{score.capitalize()}: a row for each run",
         heat_charts.all_runs(runs, score),
-        f"{score.capitalize()} of each component, across, in each of {len(runs)} runs, down; darker is more important.",
+        f"{score.capitalize()} of each component, across, in each of {len(runs)} runs, down; what stands out from the "
+        "page is important.",
         Table(["run", "component", score], rows[:MOST_ROWS]),
         f"The first {MOST_ROWS:,} of {len(rows):,} numbers are below; all are in the runs' scores.csv."
         if len(rows) > MOST_ROWS
@@ -77,7 +79,7 @@ def _agreement_section(column: str, title: str, pairs: Sequence[Agreement]) -> S
     known = [pair.spearman for pair in pairs if pair.spearman is not None]
     if known:
         lines.append(
-            f"Spearman's coefficient of {len(known):,} pairs of runs: from {min(known):.2f} to {max(known):.2f}, "
+            f"Spearman's coefficient of {counted(len(known), len(pairs))}: from {min(known):.2f} to {max(known):.2f}, "
             f"{sum(known) / len(known):.2f} on average, over the components that both have."
         )
     if len(names) <= LARGEST_MATRIX:

@@ -55,7 +55,7 @@ def shared_table(shared: Sequence[Shared], labels: Sequence[str]) -> Table:
                 cell(row.component),
                 cell(row.mean, "+.2f"),
                 Cell(f"{row.unimportant} of {len(row.drops)}", row.unimportant),
-                cell(row.unimportant_in_all),
+                cell(row.unimportant_in_all) if row.in_all else Cell("not in every run"),
                 *(cell(row.drops.get(label), "+.2f") for label in labels),
             ]
             for row in shared

@@ -11,7 +11,7 @@ import pytest
 from playwright import sync_api
 
 from lit_transformer.report.command import make_report
-from tests.report.making import make_run, make_study
+from tests.report.making import component_rows, make_run, make_study
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 EVIL = "<script>window.broken = true</script> <b>B&amp;</b> 🦊 שלום עולם " + "Donaudampfschifffahrt" * 8
@@ -63,6 +63,35 @@ def test_every_chart_is_drawn_without_a_word_and_without_a_request(visit: Visit,
     assert charts.count() >= 9
     for place in range(charts.count()):
         assert charts.nth(place).locator("svg path, svg text").count() > 5
+
+
+def test_the_legend_of_losses_begins_with_a_gain(visit: Visit) -> None:
+    texts = visit.page.locator("#phenomena .chart .role-legend-label text").all_text_contents()
+    assert texts[:2] == ["gain", "0.0%"]
+    assert len(set(texts)) == len(texts) == 11
+
+
+def test_no_text_alternative_is_false_in_the_dark(visit: Visit, browser: sync_api.Browser, many: str) -> None:
+    other = Visit(browser, many)
+    for page in (visit.page, other.page):
+        labels = [each.get_attribute("aria-label") for each in page.locator("[aria-label]").all()]
+        assert len(labels) > 5
+        assert [label for label in labels if "dark" in str(label).lower()] == []
+    other.page.close()
+
+
+@pytest.mark.parametrize("null", ["all", "some", "one bound"])
+def test_missing_intervals_are_no_news(browser: sync_api.Browser, null: str, tmp_path: Path) -> None:
+    rows = component_rows({"e:sa:1": 1.0, "e:ff:1": 0.2, "d:ff:1": 3.0})
+    for row in rows if null == "all" else rows[:1]:
+        row["drop_lower"] = None
+        row["drop_upper"] = row["drop_upper"] if null == "one bound" else None
+    run = make_run(tmp_path / "demo/version_0", drops={"e:sa:1": 1.0}, components=rows)
+    visit = Visit(browser, make_report([run, make_study(tmp_path / "mine", seeds=1)]).page.as_uri())
+    assert visit.said == []
+    rules = visit.page.locator("#components .chart .mark-rule[class*=layer_1] line")
+    assert rules.count() == {"all": 0, "some": 2, "one bound": 2}[null]
+    visit.page.close()
 
 
 def test_a_heat_map_has_a_value_in_each_cell(visit: Visit) -> None:
