@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from lit_transformer.components import kind_of
+from lit_transformer.report.beside import beside, reach
 from lit_transformer.report.html.vega import Rows, Spec, chart_of, kind_colour, kind_shape, specification
 from lit_transformer.report.runs import Run
 
@@ -53,14 +54,24 @@ def scatter(run: Run) -> Spec:
     import altair as alt
 
     contribution, criticality = run.column("contribution"), run.column("criticality")
+    places = {name: (contribution[name], criticality[name]) for name in contribution if name in criticality}
+    drawn = beside(places)
     rows = [
-        {"component": name, "kind": kind_of(name), "contribution": contribution[name], "criticality": criticality[name]}
-        for name in contribution
-        if name in criticality
+        {
+            "component": name,
+            "kind": kind_of(name),
+            "contribution": contribution[name],
+            "criticality": criticality[name],
+            "across": drawn[name][0],
+            "up": drawn[name][1],
+        }
+        for name in places
     ]
+    across, up = (alt.Scale(domain=list(bounds), nice=False) for bounds in reach(drawn.values()))
+    axis = alt.Axis(values=[tenths / 10 for tenths in range(0, 11, 2)], format=".1f")
     base = chart_of(rows, "A mark for each component: contribution across, criticality up.").encode(
-        x=alt.X("contribution:Q", scale=alt.Scale(domain=[0, 1]), title="contribution"),
-        y=alt.Y("criticality:Q", scale=alt.Scale(domain=[0, 1]), title="criticality"),
+        x=alt.X("across:Q", scale=across, title="contribution", axis=axis),
+        y=alt.Y("up:Q", scale=up, title="criticality", axis=axis),
         tooltip=[
             "component:N",
             alt.Tooltip("contribution:Q", format=".2f"),

@@ -107,6 +107,8 @@ def _scatter_section(run: Run) -> Section:
         mark_charts.scatter(run),
         f"A mark for each of {both.shared} components, contribution across and criticality up. {line}",
         Table(["component", "contribution", "criticality"], rows),
+        "Components that share a place stand side by side around it; a mark tells its values when pointed at, and so "
+        "does the table.",
     )
     return Section("agreement", "Contribution and criticality", [line], [figure])
 
