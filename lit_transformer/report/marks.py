@@ -42,9 +42,9 @@ def drops_picture(rows: Sequence[Mapping[str, Any]], path: Path, *, epsilon: flo
             axes.axvline(at, color=_LINE, linewidth=0.8, linestyle="--")
         for place, row in enumerate(ordered):
             kind = kind_of(row["component"])
-            bounds = [row.get("drop_lower"), row.get("drop_upper")]
-            if None not in bounds:
-                axes.plot(bounds, [place, place], color=KIND_COLOURS[kind], linewidth=1.6)
+            lower, upper = row.get("drop_lower"), row.get("drop_upper")
+            if lower is not None and upper is not None:
+                axes.plot([lower, upper], [place, place], color=KIND_COLOURS[kind], linewidth=1.6)
             _mark(axes, float(row["drop"]), place, kind)
         axes.set_yticks(range(len(ordered)), [row["component"] for row in ordered], fontsize=7)
         axes.set_ylim(-0.7, len(ordered) - 0.3)

@@ -166,11 +166,11 @@ def make_study(folder: Path, seeds: int = 2) -> Path:
     done |= {"training_minutes": 12.5, "parameters": 2_308_096}
     rows: list[dict[str, Any]] = []
     for seed in range(1, seeds + 1):
-        bounds = {f"difference_{name}_this_checkpoint_only": -0.5 for name in ("lower", "upper")}
-        removed = {"components": "e:ff:1 e:ff:2 d:sa:1 d:sa:2"}
+        pruned: dict[str, Any] = {"components": "e:ff:1 e:ff:2 d:sa:1 d:sa:2"}
+        pruned |= {f"difference_{name}_this_checkpoint_only": -0.5 for name in ("lower", "upper")}
         rows += [
             {**done, "arm": "continued", "seed": seed, "validation_bleu": 30.0, "test_bleu": 31.0},
-            {**done, **removed, **bounds, "arm": "pruned", "seed": seed, "validation_bleu": 29.9}
+            {**done, **pruned, "arm": "pruned", "seed": seed, "validation_bleu": 29.9}
             | {"test_bleu": f"30.{seed}", "difference": f"-0.{10 - seed}"},
             {"family": "trained", "arm": "rewound", "seed": seed, "status": "failed: no space left"},
         ]

@@ -3,6 +3,7 @@ from __future__ import annotations
 import itertools
 import math
 from pathlib import Path
+from typing import Any
 
 import pytest
 from matplotlib.axes import Axes
@@ -60,7 +61,12 @@ def test_page_and_picture_show_every_component(tmp_path: Path, monkeypatch: pyte
     assert "side by side" in section.figures[0].note
     drawn: list[Place] = []
     plot = Axes.plot
-    monkeypatch.setattr(Axes, "plot", lambda axes, x, y, **how: drawn.append((x, y)) or plot(axes, x, y, **how))
+
+    def noted(axes: Axes, x: float, y: float, **how: Any) -> Any:
+        drawn.append((x, y))
+        return plot(axes, x, y, **how)
+
+    monkeypatch.setattr(Axes, "plot", noted)
     scatter_picture(run.column("contribution"), run.column("criticality"), tmp_path / "scatter.svg")
     assert len(drawn) == len(rows)
     assert nearest(drawn) >= 0.99
