@@ -30,13 +30,14 @@ def _languages(run: Run) -> str:
     return " to ".join(map(_text, pair)) if all(pair) else ""
 
 
-def _size(run: Run) -> str:
+def _layers(run: Run) -> str:
     model = run.settings("model")
     layers = [model.get(f"{side}_layers") for side in ("encoder", "decoder")]
-    told = [f"{'+'.join(map(_text, layers))} layers"] if all(layers) else []
-    names = {"d_model": "{} wide", "feed_forward": "feed-forward {}", "heads": "{} heads"}
-    told += [form.format(_text(model[name])) for name, form in names.items() if model.get(name)]
-    return ", ".join(told)
+    return "+".join(map(_text, layers)) if all(layers) else ""
+
+
+def _of_model(name: str) -> Callable[[Run], str]:
+    return lambda run: _text(run.settings("model").get(name))
 
 
 def _dropout(run: Run) -> str:
@@ -52,7 +53,10 @@ ORIGINS: Mapping[str, Callable[[Run], str]] = {
     "seed": _seed,
     "corpus": _corpus,
     "languages": _languages,
-    "size": _size,
+    "layers": _layers,
+    "width": _of_model("d_model"),
+    "feed-forward": _of_model("feed_forward"),
+    "heads": _of_model("heads"),
     "dropout": _dropout,
 }
 """What runs of one report may differ in that they are held against each other for, by name; nothing where unknown."""

@@ -20,7 +20,10 @@ TOLD = {
     "seed": "7",
     "corpus": "grammar, 20,000 pairs",
     "languages": "en to de",
-    "size": "6+3 layers, 128 wide, feed-forward 256, 4 heads",
+    "layers": "6+3",
+    "width": "128",
+    "feed-forward": "256",
+    "heads": "4",
     "dropout": "0.1",
 }
 
@@ -46,7 +49,8 @@ def test_the_settings_of_a_run_say_what_it_was_made_of(tmp_path: Path) -> None:
         ("corpus", {}, "mine"),
         ("languages", {}, "en to de"),
         ("dropout", {"model": {"dropout": 0.1, "attention_dropout": 0.2}}, "0.1, attention 0.2"),
-        ("size", {}, ""),
+        ("layers", {}, ""),
+        ("width", {}, ""),
         ("seed", {"seed_everything": 0}, "0"),
     ],
 )
@@ -61,7 +65,10 @@ def test_origins_of_all_kinds(name: str, config: dict[str, Any], expected: str, 
         ("seed", {"seed_everything": 8}, "8"),
         ("corpus", {"data": {**DATA, "train_size": 500}}, "grammar, 500 pairs"),
         ("languages", {"data": {**DATA, "target_language": "fr"}}, "en to fr"),
-        ("size", {"model": {**MODEL, "d_model": 64}}, "6+3 layers, 64 wide, feed-forward 256, 4 heads"),
+        ("layers", {"model": {**MODEL, "encoder_layers": 4}}, "4+3"),
+        ("width", {"model": {**MODEL, "d_model": 64}}, "64"),
+        ("feed-forward", {"model": {**MODEL, "feed_forward": 64}}, "64"),
+        ("heads", {"model": {**MODEL, "heads": 8}}, "8"),
         ("dropout", {"model": {**MODEL, "dropout": 0.3}}, "0.3"),
     ],
 )
