@@ -13,6 +13,7 @@ from lit_transformer.analysis import Analysis
 from lit_transformer.checkpoints import run_folder_of
 from lit_transformer.importance.tables import BESIDE, read_scores
 from lit_transformer.initial_weights import FILE
+from lit_transformer.model import weights_digest
 from lit_transformer.module import LitTransformer
 from lit_transformer.tracking import names
 from lit_transformer.tracking.run import describe, harmless, log_components, log_files, runs_of, start, use
@@ -57,7 +58,9 @@ class WandbTracking(pl.Callback):
         self._started = True
         for run in runs_of(trainer.loggers):
             with harmless("the configuration"):
-                start(run, trainer.config or {})
+                # The run's own configuration trains it anew; its W&B run is of this command.
+                resumed = {} if trainer.resumed_from is None else {"ckpt_path": str(trainer.resumed_from)}
+                start(run, {**(trainer.config or {}), **resumed})
 
     @override
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
@@ -82,9 +85,14 @@ class WandbTracking(pl.Callback):
             initial_weights=None if record is None else record["digest"],
             **scored,
         )
-        if trainer.started_from is not None:
-            name = names.artifact(run_folder_of(trainer.started_from), trainer.started_from.stem)
-            use(run, {"checkpoint": names.version(name, str(trainer.started_weights))})
+        for origin, digest in (
+            (trainer.started_from, trainer.started_weights),
+            # Nothing is trained yet: these are the weights of the checkpoint.
+            (trainer.resumed_from, weights_digest(module.network)),
+        ):
+            if origin is not None:
+                name = names.artifact(run_folder_of(origin), origin.stem)
+                use(run, {"checkpoint": names.version(name, str(digest))})
         files = sorted(folder.glob("tokenizer*.model"))
         if files:
             log_files(run, names.artifact(folder, "tokenizer"), "tokenizer", files, tokenizer.digest, {})

@@ -14,6 +14,7 @@ from torch import Tensor
 from torch.distributed import distributed_c10d
 
 from lit_transformer.checkpoints import run_folder_of
+from lit_transformer.components import select
 from lit_transformer.data.batch import Batch
 from lit_transformer.data.datamodule import TranslationDataModule
 from lit_transformer.data.encoded import EncodedCorpus
@@ -106,6 +107,12 @@ class Analysis:
     def is_sample(self) -> bool:
         """Whether the limit leaves sentences out."""
         return self._rows("validation") is not None
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether the settings leave components out, whatever the callbacks choose."""
+        existing, chosen = self.evaluator.components, self.settings.components
+        return chosen is not None and len(select(chosen, existing)) < len(existing)
 
     @property
     def folder(self) -> Path:

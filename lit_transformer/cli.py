@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import sys
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -240,8 +242,7 @@ class TransformerCLI(LightningCLI):
         if command == "analyze" or is_quiet():
             # An analysis shows its evaluations.
             options["enable_progress_bar"] = False
-            given = options.get("callbacks") or []
-            given = given if isinstance(given, list) else [given]
+            given = _listed({"trainer": options})
             options["callbacks"] = [each for each in given if not isinstance(each, pl.callbacks.ProgressBar)]
         if options.get("enable_model_summary") is None:
             # It knows no components; the model itself says how many parameters they have.
@@ -255,6 +256,10 @@ class TransformerCLI(LightningCLI):
             trainer.config |= {"ckpt_path": None, "start_from": self.parent}
             # Of a run that changed its structure, the one that it began with.
             trainer.config["model"] |= self.structure_before
+        elif command == "analyze" and not any(isinstance(each, ScoringCallback) for each in _listed(config)):
+            # What scores where nobody chose a scorer is a choice too, which a later analysis has to know.
+            typed = trainer.config["trainer"].get("callbacks") or []
+            trainer.config["trainer"]["callbacks"] = [*(typed if isinstance(typed, list) else [typed]), _default()]
         return trainer
 
     def _run_folder(self, command: str, config: Namespace) -> Path:
@@ -272,8 +277,7 @@ class TransformerCLI(LightningCLI):
 
     def _callbacks(self, command: str, config: Namespace, options: dict[str, Any]) -> list[pl.Callback]:
         """Return the callbacks that each command has beside those of the configuration, named by class path."""
-        given = options.get("callbacks") or []
-        given = given if isinstance(given, list) else [given]
+        given = _listed({"trainer": options})
         tracking = _make("callbacks.WandbTracking", log_weights=config["wandb"].log_weights)
         shows = options.get("enable_progress_bar") is not False
         shows = shows and not any(isinstance(callback, pl.callbacks.ProgressBar) for callback in given)
@@ -321,6 +325,18 @@ class TransformerCLI(LightningCLI):
 def _make(class_path: str, **arguments: Any) -> pl.Callback:
     module, _, name = class_path.rpartition(".")
     return getattr(importlib.import_module(module), name)(**arguments)
+
+
+def _listed(config: Mapping[str, Any]) -> list[pl.Callback]:
+    """Return the callbacks of a configuration, of which one may stand there by itself."""
+    given = config["trainer"].get("callbacks") or []
+    return list(given) if isinstance(given, list) else [given]
+
+
+def _default() -> dict[str, Any]:
+    """Return the default scorer as a configuration names it, with its options."""
+    parameters = inspect.signature(type(_make(DEFAULT_SCORING))).parameters.values()
+    return {"class_path": DEFAULT_SCORING, "init_args": {each.name: plain(each.default) for each in parameters}}
 
 
 def plain(value: Any) -> Any:

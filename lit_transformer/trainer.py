@@ -15,6 +15,7 @@ from pytorch_lightning.accelerators import CPUAccelerator
 from typing_extensions import override
 
 from lit_transformer.analysis import Analysis, AnalysisSettings, Decoding
+from lit_transformer.analysis_config import analysis_config
 from lit_transformer.checkpoints import AtomicCheckpointIO, find_checkpoint, read_checkpoint, run_folder_of
 from lit_transformer.data.datamodule import TranslationDataModule, tokenizer_of_state
 from lit_transformer.errors import UserError
@@ -291,10 +292,12 @@ class Trainer(pl.Trainer):
                 }
                 print_plans(counts, analysis.about(), *evaluator.expected())
             return
-        make_folder(analysis.folder)
+        # One of some components by the command's own option stands apart, like its scores.
+        place = analysis.folder / "selected" if analysis.is_partial else analysis.folder
+        make_folder(place)
         if self.config is not None and analysis.is_first:
-            config = {**self.config, "ckpt_path": str(analysis.checkpoint)}
-            write_text(analysis.folder / "config.yaml", yaml.safe_dump(config, sort_keys=False, allow_unicode=True))
+            config = analysis_config(self.config, analysis.checkpoint, model.hparams, place, analysis.about())
+            write_text(place / "config.yaml", yaml.safe_dump(config, sort_keys=False, allow_unicode=True))
         if self.analysis_settings.confidence is not None:
             plans = _plans(scoring, analysis).values()
             analysis.decisions = sum(len(plan.variants) + plan.at_most for plan in plans)

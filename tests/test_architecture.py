@@ -32,7 +32,13 @@ FLOORS = (
 )
 FLOOR = {unit: floor for floor, units in enumerate(FLOORS) for unit in units}
 # Modules that share the floor and the topic of a unit.
-BELONGS_TO = {"chrf": "bleu", "trainer_checks": "recipe", "split_scoring": "module", "parser_messages": "errors"}
+BELONGS_TO = {
+    "analysis_config": "analysis",
+    "chrf": "bleu",
+    "parser_messages": "errors",
+    "split_scoring": "module",
+    "trainer_checks": "recipe",
+}
 
 WITHOUT_LIGHTNING = ("model", "decoding", "surgery", "importance")
 MAX_LINES = 400

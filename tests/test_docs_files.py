@@ -265,8 +265,11 @@ def test_examples_and_translations(run: Path) -> None:
 def test_configurations(run: Path) -> None:
     config = yaml.safe_load((run / "config.yaml").read_text(encoding="utf-8"))
     assert missing(config, "config.yaml") == set()
-    analysis = yaml.safe_load((run / "analysis/average/config.yaml").read_text(encoding="utf-8"))
-    assert missing(analysis, "config.yaml", "analysis/.../config.yaml") == set()
+    analyses = list(run.glob("analysis/**/config.yaml"))
+    assert analyses
+    for path in analyses:
+        analysis = yaml.safe_load(path.read_text(encoding="utf-8"))
+        assert missing(analysis, "config.yaml", "analysis/.../config.yaml") == set()
 
 
 def initial_weights(folder: Path) -> dict[str, Any]:

@@ -149,8 +149,7 @@ class TestEvaluationProgress:
         assert max(map(len, lines)) == 80
         assert "a message" in [line.strip() for line in lines]
         bar = next(line for line in lines if "2/301" in line)
-        assert bar.startswith("d:ea:1+d:ea:2+d:ea:3+d:…   0.50 BLEU ━") or bar.startswith("d:ea:1+d:ea:2+d:ea:3+d:")
-        assert "0.50 BLEU" in bar
+        assert bar.startswith("d:ea:1+d:ea:2+d:ea:3+d:…   0.50 BLEU ━")
         assert bar.endswith("at most 299:00:00 left")
         assert COLOURED.search(text)
         assert text.endswith("\x1b[?25h\r\x1b[1A\x1b[2K")  # the cursor is back and the bar is gone

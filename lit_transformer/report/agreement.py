@@ -74,9 +74,14 @@ class Shared:
         return sum(drop < UNIMPORTANT for drop in self.drops.values())
 
     @property
+    def in_all(self) -> bool:
+        """Whether every run has it."""
+        return len(self.drops) == self.runs
+
+    @property
     def unimportant_in_all(self) -> bool:
         """Whether every run has it and loses less than `UNIMPORTANT` without it."""
-        return len(self.drops) == self.runs == self.unimportant
+        return self.in_all and self.unimportant == self.runs
 
 
 def agreements(runs: Sequence[Run], column: str) -> list[Agreement]:

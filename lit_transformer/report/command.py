@@ -12,6 +12,7 @@ from lit_transformer.errors import UserError
 from lit_transformer.files import write_text
 from lit_transformer.report.agreement import agreements, shared_components
 from lit_transformer.report.comparability import differences, told_once
+from lit_transformer.report.html.again import again_section, report_command
 from lit_transformer.report.html.page import page
 from lit_transformer.report.html.run_sections import run_sections
 from lit_transformer.report.html.runs_sections import comparison_sections
@@ -114,7 +115,7 @@ def make_report(folders: Sequence[Path], output: Path | None = None) -> Report:
     folder = output or _default_folder(runs, studies)
     pictures = run_pictures(runs[0], folder) if len(runs) == 1 else runs_pictures(runs, folder)
     report = Report(folder, runs, studies, pictures)
-    write_text(report.page, _page(runs, studies))
+    write_text(report.page, _page(runs, studies, report_command(folders, output)))
     return report
 
 
@@ -124,16 +125,14 @@ def _default_folder(runs: Sequence[Run], studies: Sequence[Study]) -> Path:
     return studies[0].folder / "report" if not runs and len(studies) == 1 else Path("report")
 
 
-def _page(runs: Sequence[Run], studies: Sequence[Study]) -> str:
-    shown = [study_section(study, place) for place, study in enumerate(studies, 1)]
-    names = [study.label for study in studies]
-    if not runs:
-        return page(f"Study: {', '.join(names)}", [], [], shown)
+def _page(runs: Sequence[Run], studies: Sequence[Study], command: Sequence[str]) -> str:
     if len(runs) == 1:
-        sections = list(run_sections(runs[0]))
-        # What a reader looks up comes last.
-        sections[-1:-1] = shown
+        sections = list(run_sections(runs[0], studies, command))
         return page(f"Which components of {runs[0].label} matter", run_summary(runs[0]), runs[0].problems, sections)
+    shown = [study_section(study, place) for place, study in enumerate(studies, 1)]
+    shown.append(again_section(studies, command))
+    if not runs:
+        return page(f"Study: {', '.join(study.label for study in studies)}", [], [], shown)
     problems = [*differences(runs), *told_once(runs)]
     pairs = {column: agreements(runs, column) for column in ("drop", "criticality")}
     summary = runs_summary(runs, pairs["drop"], shared_components(runs))

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from lit_transformer.components import KINDS, kind_of
+from lit_transformer.report.beside import beside, reach
 from lit_transformer.report.figures import drawing
 
 if TYPE_CHECKING:
@@ -41,8 +42,9 @@ def drops_picture(rows: Sequence[Mapping[str, Any]], path: Path, *, epsilon: flo
             axes.axvline(at, color=_LINE, linewidth=0.8, linestyle="--")
         for place, row in enumerate(ordered):
             kind = kind_of(row["component"])
-            bounds = [row.get("drop_lower", row["drop"]), row.get("drop_upper", row["drop"])]
-            axes.plot(bounds, [place, place], color=KIND_COLOURS[kind], linewidth=1.6)
+            lower, upper = row.get("drop_lower"), row.get("drop_upper")
+            if lower is not None and upper is not None:
+                axes.plot([lower, upper], [place, place], color=KIND_COLOURS[kind], linewidth=1.6)
             _mark(axes, float(row["drop"]), place, kind)
         axes.set_yticks(range(len(ordered)), [row["component"] for row in ordered], fontsize=7)
         axes.set_ylim(-0.7, len(ordered) - 0.3)
@@ -70,10 +72,14 @@ def scatter_picture(
         raise ValueError("no component has both scores")
     with drawing(path, (5.6, 4.6), "Contribution against criticality") as figure:
         axes = figure.add_subplot()
-        for name in shared:
-            _mark(axes, contribution[name], criticality[name], kind_of(name))
-        axes.set_xlim(-0.04, 1.04)
-        axes.set_ylim(-0.04, 1.04)
+        drawn = beside({name: (contribution[name], criticality[name]) for name in shared})
+        for name, (across, up) in drawn.items():
+            _mark(axes, across, up, kind_of(name))
+        axes.set_xlim(*reach(drawn.values())[0])
+        axes.set_ylim(*reach(drawn.values())[1])
+        axes.set_xticks(ticks := [tenths / 10 for tenths in range(0, 11, 2)])
+        axes.set_yticks(ticks)
+        figure.supxlabel("Components that share a place stand side by side around it.", fontsize=7, color="#404040")
         axes.set_xlabel("contribution")
         axes.set_ylabel("criticality")
         _finish(axes, {kind_of(name) for name in shared}, subtitle, "best")

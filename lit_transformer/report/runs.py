@@ -157,16 +157,9 @@ def read_run(path: Path, label: str | None = None) -> Run:
     problems: list[str] = []
     for analysis in found:
         try:
-            scores = read_scores(analysis)
-            check_scores(scores)
+            scores = shown_scores(analysis)
         except UserError as error:
             problems.append(str(error))
-            continue
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            problems.append(
-                f"{str(analysis / 'scores.json')!r} can't be shown: {error}; remove it and analyze again, which reuses "
-                "the evaluations in the journal."
-            )
             continue
         return Run(folder, label, analysis, scores, (*problems, *_missing(analysis, scores)))
     if not found:
@@ -178,6 +171,26 @@ def read_run(path: Path, label: str | None = None) -> Run:
         else:
             problems.append(f"No analysis; `{ANALYZE}` makes one.")
     return Run(folder, label, None, {}, tuple(problems))
+
+
+def shown_scores(analysis: Path) -> dict[str, Any]:
+    """Return the content of a ``scores.json`` that a report can be made of.
+
+    Args:
+        analysis: Its folder.
+
+    Raises:
+        UserError: It can't be read, or holds something else.
+    """
+    scores = read_scores(analysis)
+    try:
+        check_scores(scores)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise UserError(
+            f"{str(analysis / 'scores.json')!r} can't be shown: {error}; remove it and analyze again, which reuses "
+            "the evaluations in the journal."
+        ) from error
+    return scores
 
 
 def analyses_of(folder: Path) -> list[Path]:

@@ -31,6 +31,15 @@ class Study:
         """The name of the study."""
         return self.folder.absolute().name
 
+    @property
+    def rests_on(self) -> list[tuple[str, str]]:
+        """What its BLEU rests on, by name: the signature and both scoring sets; what is not told is left out."""
+        columns = {"signature": "signature", "validation": "validation_set", "test": "test_set"}
+        told = {
+            name: dict.fromkeys(str(row[key]) for row in self.rows if row.get(key)) for name, key in columns.items()
+        }
+        return [(f"BLEU, {name}", "; ".join(found)) for name, found in told.items() if found]
+
 
 def is_study(path: Path) -> bool:
     """Whether a folder is that of a study."""

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from lit_transformer.errors import UserError
-from lit_transformer.importance.tables import read_scores
-from lit_transformer.report.studies import is_study
+from lit_transformer.report.runs import shown_scores
+from lit_transformer.report.studies import is_study, read_study
 from lit_transformer.tracking import names
 
 COMMANDS = ("fit", "test", "analyze")
@@ -38,12 +38,14 @@ class ReportedRun:
         group: Its group in W&B.
         wandb_names: Names of the W&B runs of its commands.
         analyses: The content of its ``scores.json`` files, by the name of the analysed checkpoint.
+        problems: Why others can't be shown, a sentence each.
     """
 
     name: str
     group: str
     wandb_names: list[str]
     analyses: dict[str, dict[str, Any]] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
 
 
 def reported_run(folder: Path) -> ReportedRun:
@@ -53,17 +55,33 @@ def reported_run(folder: Path) -> ReportedRun:
         folder: The folder of the run.
 
     Raises:
-        UserError: It is no folder of a run, or its scores can't be read.
+        UserError: It is no folder of a run.
     """
-    analyses = {path.parent.name: read_scores(path.parent) for path in sorted(folder.glob("analysis/*/scores.json"))}
-    if not analyses and not (folder / "config.yaml").is_file():
+    paths = [path.parent for path in sorted(folder.glob("analysis/*/scores.json"))]
+    if not paths and not (folder / "config.yaml").is_file():
         raise UserError(f"{str(folder)!r} is no folder of a run; give one that fit or analyze wrote into.")
+    analyses: dict[str, dict[str, Any]] = {}
+    problems: list[str] = []
+    for path in paths:
+        try:
+            analyses[path.name] = shown_scores(path)
+        except UserError as error:
+            problems.append(str(error))
+    owner = _owner(folder, paths)
     return ReportedRun(
-        names.run_name(folder, "").rstrip("-"),
-        names.group_of(folder),
-        [names.run_name(folder, command) for command in COMMANDS],
+        names.run_name(owner, "").rstrip("-"),
+        names.group_of(owner),
+        [names.run_name(owner, command) for command in COMMANDS],
         analyses,
+        problems,
     )
+
+
+def _owner(folder: Path, analyses: Sequence[Path]) -> Path:
+    """Return the folder of the run whose name the W&B runs have: ``analyze --output`` may write anywhere."""
+    if (folder / "config.yaml").is_file():
+        return folder
+    return next((run for path in analyses if (run := names.analysed_run(path)) is not None), folder)
 
 
 def reported_studies(folders: Sequence[Path]) -> list[ReportedStudy]:
@@ -83,7 +101,9 @@ def reported_studies(folders: Sequence[Path]) -> list[ReportedStudy]:
 
 def _text_of(study: Path) -> str:
     path = study / "study.md"
-    return path.read_text(encoding="utf-8") if path.is_file() else f"# Study {study.name}\n\nNot finished."
+    text = path.read_text(encoding="utf-8") if path.is_file() else f"# Study {study.name}\n\nNot finished."
+    untold = [f"{name}: {told}" for name, told in read_study(study).rests_on if told not in text]
+    return "\n\n".join([text, *untold])
 
 
 def _runs_around(study: Path) -> set[Path]:

@@ -13,7 +13,7 @@ from lit_transformer.report.studies import is_study
 from lit_transformer.report.wandb_reading import ReportedRun, ReportedStudy, reported_run, reported_studies
 from lit_transformer.report.wandb_target import check_target
 from lit_transformer.tracking import names
-from lit_transformer.tracking.settings import has_wandb_key
+from lit_transformer.tracking.key import has_wandb_key
 
 SCORES = ("contribution", "criticality")
 MOST_RUN_SETS = 20
@@ -224,9 +224,10 @@ def _orders(runs: Sequence[ReportedRun]) -> list[str]:
 
 
 def _described(run: ReportedRun) -> list[str]:
+    unread = [f"- **{_text(run.name)}**: {_text(problem)}" for problem in run.problems]
     if not run.analyses:
-        return [f"- **{_text(run.name)}**: not analysed; run `lit-transformer analyze --ckpt_path RUN`."]
-    lines = []
+        return unread or [f"- **{_text(run.name)}**: not analysed; run `lit-transformer analyze --ckpt_path RUN`."]
+    lines = unread
     for stem, scores in run.analyses.items():
         baseline, scoring_set = scores.get("baseline") or {}, scores.get("scoring_set") or {}
         told = [

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 
+import yaml
+
 from lit_transformer.files import write_text
 from lit_transformer.study.checks import check_bases, check_count, content_of, named_structure
 from lit_transformer.study.facts import FileReader, Reader
@@ -55,6 +57,8 @@ def run_study(
     else:
         check_count(settings, named)
     with locked(settings.path):
+        text = yaml.safe_dump(asdict(settings), sort_keys=False, allow_unicode=True)
+        write_text(settings.path / "config.yaml", text)
         with StageProgress(clock) as progress:
             stages = Stages(settings.path, execute, clock, progress)
             outcome = Study(settings, stages, reader, given).run(bases)

@@ -84,10 +84,24 @@ def config_of(folder: Path) -> dict[str, Any]:
 
 def parent_of(folder: Path) -> Path | None:
     """Return the folder of the run that a run was started from, if any."""
-    started_from = config_of(folder).get("start_from")
-    if not isinstance(started_from, str):
+    return _run_in(config_of(folder), "start_from")
+
+
+def analysed_run(analysis: Path) -> Path | None:
+    """Return the folder of the run that an analysis is of, wherever it lies; None where it does not tell.
+
+    Args:
+        analysis: The folder of the analysis.
+    """
+    return _run_in(config_of(analysis), "ckpt_path")
+
+
+def _run_in(config: dict[str, Any], name: str) -> Path | None:
+    """Return the folder of the run that a setting names by its checkpoint or folder, if any."""
+    given = config.get(name)
+    if not isinstance(given, str):
         return None
-    path = Path(os.path.abspath(started_from))
+    path = Path(os.path.abspath(given))
     above = path.parent if path.suffix == ".ckpt" else path
     return above.parent if above.name == "checkpoints" else above
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import netrc
 import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from lit_transformer.errors import UserError
+from lit_transformer.tracking.key import has_wandb_key
 
 MODES = ("online", "offline", "disabled")
 PROJECT = "lit-transformer"
@@ -114,18 +114,3 @@ class WandbSettings:
         # Tables wait there for their upload; by default in the home folder, which a cluster's node may not have.
         os.environ.setdefault("WANDB_DATA_DIR", str(folder.absolute() / "wandb"))
         return True
-
-
-def has_wandb_key() -> bool:
-    """Whether a key of Weights & Biases is in the environment or in the user's netrc file."""
-    if os.environ.get("WANDB_API_KEY"):
-        return True
-    host = os.environ.get("WANDB_BASE_URL", "https://api.wandb.ai").rpartition("//")[2].split("/")[0]
-    for name in (os.environ.get("NETRC"), "~/.netrc", "~/_netrc"):
-        path = Path(name).expanduser() if name else None
-        if path is not None and path.is_file():
-            try:
-                return netrc.netrc(path).authenticators(host) is not None
-            except (netrc.NetrcParseError, OSError):
-                return False
-    return False

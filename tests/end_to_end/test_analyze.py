@@ -19,6 +19,7 @@ import torch
 from tests.end_to_end.forking import CAN_FORK, Forked, run_on_two
 from tests.end_to_end.running import (
     COMPONENTS,
+    config_of,
     of,
     read_csv,
     read_json,
@@ -37,7 +38,7 @@ def results(output: Path) -> dict[str, bytes]:
     folder = output / "analysis/average"
     paths = [*folder.glob("evaluations/*"), *(folder / "selected").iterdir(), *output.glob("report/*.png")]
     assert {folder / "selected" / name for name in RESULTS} <= set(paths)
-    return {str(path.relative_to(output)): path.read_bytes() for path in paths}
+    return {str(path.relative_to(output)): path.read_bytes() for path in paths if path.name != "config.yaml"}
 
 
 @pytest.fixture(scope="module")
@@ -79,6 +80,35 @@ def test_analyze_leaves_the_checkpoint_alone_and_repeats_itself(trained: Path, t
     succeed(["analyze", "--config", "first/analysis/average/config.yaml", "--output", "third"], tmp_path)
     assert read_csv(tmp_path / "third/analysis/average/scores.csv")[0]["drop"] == tables[0][0]["drop"]
     assert (tmp_path / "first/report/contribution.png").is_file()
+
+
+def test_the_configuration_makes_all_again_that_stands_in_the_scores(trained: Path, tmp_path: Path) -> None:
+    """However many analyses it took: the last one that a study makes has a scorer of its own."""
+    succeed(of("analyze", trained), tmp_path)
+    for more in ("LayerAblation", "ContributionScore"):
+        succeed(of("analyze", trained, f"--trainer.callbacks+=callbacks.{more}"), tmp_path)
+    succeed(of("analyze", trained, "--components=d:sa"), tmp_path)
+    folder = trained / "analysis/average"
+    names = [entry["class_path"] for entry in config_of(folder)["trainer"]["callbacks"]]
+    assert names == ["callbacks.LayerAblation", "callbacks.ContributionScore"]
+    for place in (folder, folder / "selected"):
+        output = tmp_path / f"again-{place.name}"
+        succeed(["analyze", "--config", str(place / "config.yaml"), "--output", str(output)], tmp_path)
+        again = output / place.relative_to(trained)
+        assert read_json(again / "scores.json") == read_json(place / "scores.json")
+    assert "layer_ablation" in read_json(folder / "scores.json")
+
+
+def test_the_configuration_of_a_fit_that_scores_makes_its_analysis_again(trained: Path, tmp_path: Path) -> None:
+    pruning = ("--config", "prune.yaml", "--trainer.callbacks.components=[d:sa:1]", "--trainer.callbacks.by=null")
+    more = ("--trainer.callbacks.count=null", "--trainer.callbacks+=callbacks.ContributionScore", "--name=pruned")
+    few = ("--trainer.max_steps=2", "--trainer.val_check_interval=1", "--checkpoint.average=2")
+    start = ("--start_from", str(trained), "--trainer.accelerator=cpu", "--trainer.enable_progress_bar=false")
+    succeed(["fit", *pruning, *more, *few, *start], tmp_path)
+    [folder] = (tmp_path / "runs/pruned/version_0/analysis").iterdir()
+    succeed(["analyze", "--config", str(folder / "config.yaml"), "--output", "again"], tmp_path)
+    again = tmp_path / "again/analysis" / folder.name
+    assert read_csv(again / "scores.csv") == read_csv(folder / "scores.csv")
 
 
 def test_analyze_takes_the_callback_as_configured(trained: Path, tmp_path: Path) -> None:
@@ -274,7 +304,7 @@ class TestOptions:
         assert (folder / "group_ablation.csv").is_file()
         finished = succeed(of("analyze", trained, "--components=d:*", "--data.validation_size=10"), tmp_path)
         assert "are of another scoring_set, and are replaced" in finished.errors
-        made = {"scores.csv", "scores.json", "examples.json", "contribution.png"}
+        made = {"config.yaml", "scores.csv", "scores.json", "examples.json", "contribution.png"}
         assert {path.name for path in folder.iterdir()} == made | PICTURES
         assert read_json(folder / "scores.json")["baseline"]["sentences"] == 10
 

@@ -109,7 +109,7 @@ def test_a_study_from_a_trained_model_to_its_tables(
     assert FileReader().validations(tmp_path) is None
     check_scores(folder, rows)
     check_settings(folder, trained)
-    again = succeed(study(tmp_path, settings(trained, folder=str(tmp_path / "studies"))), tmp_path)
+    again = succeed(["study", "--config", str(folder / "config.yaml")], tmp_path)
     assert again.errors == ""
     assert again.output.decode() == printed
     tables = printed.split(str(tmp_path))[0]

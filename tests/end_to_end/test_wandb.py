@@ -11,9 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from lit_transformer.report.wandb_reading import reported_run
 from tests.end_to_end.running import (
     COMPONENTS,
     Finished,
+    config_of,
     load,
     of,
     read_csv,
@@ -208,8 +210,10 @@ def digest_of(made: OfflineRun, kind: str) -> str:
 
 class TestAnalyze:
     def test_it_belongs_to_the_experiment(self, analysed: tuple[OfflineRun, Path]) -> None:
-        made, _ = analysed
+        made, output = analysed
         assert (made.about.run_group, made.about.job_type) == ("run", "analyze")
+        # The report of the folder that it was told to write into asks for its name.
+        assert made.about.display_name in reported_run(output).wandb_names
 
     def test_the_table_of_components(self, analysed: tuple[OfflineRun, Path]) -> None:
         made, output = analysed
@@ -274,3 +278,28 @@ def test_a_fine_tuned_run_belongs_to_the_group_of_the_one_it_started_from(traine
     assert made.about.display_name == "tuned-version_0-fit"
     assert made.config["inputs"]["checkpoint"].startswith("run-version_0-average:")
     assert made.config["pruned"] == ["d:sa:1"]
+
+
+def test_a_test_and_a_resumed_fit_say_what_they_were_made_from(trained: Path, tmp_path: Path) -> None:
+    last = trained / "checkpoints/last.ckpt"
+    offline(of("test", last), tmp_path)
+    (tested,) = runs_below(tmp_path)
+    scores = read_json(trained / "translations/last/test/scores.json")
+    assert (tested.about.display_name, tested.about.job_type) == ("run-version_0-test", "test")
+    assert tested.config["ckpt_path"] == str(last)
+    assert tested.config["test"]["signature"] == scores["signature"]
+    assert tested.config["test"]["scoring_set"] == scores["scoring_set"]
+    assert tested.column("test/bleu") == pytest.approx([scores["scores"]["test/bleu"]])
+    made_from = {
+        "checkpoint": f"run-version_0-last:{scores['weights'][:12]}",
+        "tokenizer": f"run-version_0-tokenizer:{scores['tokenizer'][:12]}",
+    }
+    assert tested.config["inputs"] == made_from
+    offline(of("fit", trained, "--trainer.max_steps=61", "--trainer.limit_val_batches=0"), tmp_path)
+    (resumed,) = (made for made in runs_below(tmp_path) if made.path != tested.path)
+    assert (resumed.about.display_name, resumed.about.job_type) == ("run-version_0-fit", "fit")
+    assert resumed.config["ckpt_path"] == str(last)
+    assert resumed.config["inputs"] == {"checkpoint": made_from["checkpoint"]}
+    assert resumed.column("trainer/global_step")[-1] >= 60
+    # The run's own configuration trains it anew.
+    assert config_of(trained)["ckpt_path"] is None

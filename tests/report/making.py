@@ -12,6 +12,7 @@ import yaml
 
 from lit_transformer.components import component_ids, kind_of, layer_of
 from lit_transformer.importance.scores import contribution_scores
+from lit_transformer.importance.tables import table_text
 
 SIGNATURE = "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0"
 BASELINE = 30.0
@@ -160,14 +161,21 @@ def make_run(
 def make_study(folder: Path, seeds: int = 2) -> Path:
     """Write the tables of a study with two arms beside its control, and return its folder."""
     folder.mkdir(parents=True)
-    lines = ["family,arm,seed,draw,status,components,parameters,validation_bleu,test_bleu,difference"]
+    done = {"family": "trained", "status": "done", "test_loss": 1.3, "sentences_per_second": 380.5}
+    done |= {"signature": SIGNATURE, "validation_set": "validation, 500 sentences", "test_set": "test, 400 sentences"}
+    done |= {"training_minutes": 12.5, "parameters": 2_308_096}
+    rows: list[dict[str, Any]] = []
     for seed in range(1, seeds + 1):
-        lines += [
-            f"trained,continued,{seed},,done,,1000,30.0,31.0,",
-            f"trained,pruned,{seed},,done,e:ff:1,900,29.9,30.{seed},-0.{10 - seed}",
-            f"trained,rewound,{seed},,failed: no space left,e:ff:1,,,,",
+        pruned: dict[str, Any] = {"components": "e:ff:1 e:ff:2 d:sa:1 d:sa:2"}
+        pruned |= {f"difference_{name}_this_checkpoint_only": -0.5 for name in ("lower", "upper")}
+        rows += [
+            {**done, "arm": "continued", "seed": seed, "validation_bleu": 30.0, "test_bleu": 31.0},
+            {**done, **pruned, "arm": "pruned", "seed": seed, "validation_bleu": 29.9}
+            | {"test_bleu": f"30.{seed}", "difference": f"-0.{10 - seed}"},
+            {"family": "trained", "arm": "rewound", "seed": seed, "status": "failed: no space left"},
         ]
-    (folder / "study.csv").write_text("\n".join(lines) + "\n")
+    columns = ["family", "arm", "seed", "draw", *dict.fromkeys(name for row in rows for name in row)]
+    (folder / "study.csv").write_text(table_text(list(dict.fromkeys(columns)), rows))
     bounds = "," if seeds == 1 else "-1.1,-0.3"
     verdict = "not decidable" if seeds == 1 else "worse"
     claim = f"trained,pruned,continued,{seeds},-0.75,{bounds},,0.03,{verdict}"

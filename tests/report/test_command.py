@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import html
 import os
 import re
 import shlex
@@ -11,9 +12,12 @@ import pytest
 
 from lit_transformer.errors import UserError
 from lit_transformer.report.command import main, make_report
+from lit_transformer.report.html.again import run_commands
 from lit_transformer.report.html.run_sections import run_sections
+from lit_transformer.report.html.study_section import study_section
 from lit_transformer.report.runs import read_run
-from tests.report.making import make_run, make_study
+from lit_transformer.report.studies import read_study
+from tests.report.making import SIGNATURE, make_run, make_study
 
 PICTURES = ("contribution", "criticality", "drops", "group_ablation", "scatter", "scores")
 
@@ -30,6 +34,13 @@ def test_one_run_with_a_study(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert sorted(report.iterdir()) == sorted([*expected, report / "index.html"])
     assert capsys.readouterr().out.splitlines()[-1] == str(report / "index.html")
     assert headings(report / "index.html")[-2:] == ["Study mine", "Settings"]
+    told = dict(study_section(read_study(study), 1).facts)
+    assert told.pop("folder") == str(study)
+    assert told == {
+        "BLEU, signature": SIGNATURE,
+        "BLEU, validation": "validation, 500 sentences",
+        "BLEU, test": "test, 400 sentences",
+    }
 
 
 def test_two_runs_of_different_structure(tmp_path: Path) -> None:
@@ -43,6 +54,7 @@ def test_two_runs_of_different_structure(tmp_path: Path) -> None:
         "Do the runs agree? Rank correlation of BLEU lost",
         "Do the runs agree? Rank correlation of criticality",
         "Which are unimportant in all",
+        "Commands",
     ]
     assert {path.name for path in made.pictures} == {
         f"{name}{suffix}" for name in ("contribution", "criticality") for suffix in (".png", ".svg")
@@ -86,6 +98,37 @@ def test_names_of_all_kinds(tmp_path: Path) -> None:
     assert ElementTree.parse(tmp_path / "out" / "contribution.svg")
     [settings] = [section for section in run_sections(read_run(runs[0])) if section.key == "settings"]
     assert shlex.split(settings.commands[-1]) == ["lit-transformer", "report", str(runs[0])]
+
+
+@pytest.mark.parametrize(("runs", "studies"), [(0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1)])
+def test_a_page_tells_the_commands_that_make_all_of_it_again(runs: int, studies: int, tmp_path: Path) -> None:
+    made = [make_run(tmp_path / f"a run/{n}", seed=n) for n in range(runs)]
+    compared = [make_study(tmp_path / f"studies/{n}") for n in range(studies)]
+    for study in compared:
+        (study / "config.yaml").write_text("name: mine")
+    given = [*map(str, made), *map(str, compared), "--output", str(tmp_path / "out")]
+    main(given)
+    page = html.unescape((tmp_path / "out/index.html").read_text(encoding="utf-8"))
+    [listed] = re.findall("<p>To make it again:</p>\n<pre>(.*?)</pre>", page, re.DOTALL)
+    commands = [shlex.split(line)[1:] for line in listed.strip().splitlines()]
+    training = [["fit", "--config", str(made[0] / "config.yaml")]] if runs == 1 else []
+    repeated = [["study", "--config", str(study / "config.yaml")] for study in compared]
+    assert commands == [*training, *repeated, ["report", *given]]
+    assert all(f"<dt>folder</dt><dd>{study}</dd>" in page for study in compared)
+
+
+def test_the_command_of_an_analysis(tmp_path: Path) -> None:
+    folder = make_run(tmp_path / "run")
+    analysis = folder / "analysis/average"
+    shutil.copytree(analysis, analysis / "selected")
+    for place in (analysis, analysis / "selected"):
+        assert run_commands(read_run(place))[1:] == []
+    (analysis / "config.yaml").touch()
+    for place in (analysis, analysis / "selected"):
+        assert run_commands(read_run(place))[1:] == [["analyze", "--config", str(analysis / "config.yaml")]]
+    (analysis / "selected/config.yaml").touch()
+    again = run_commands(read_run(analysis / "selected"))
+    assert again[1:] == [["analyze", "--config", str(analysis / "selected/config.yaml")]]
 
 
 def test_two_analyses_of_a_run(tmp_path: Path) -> None:

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,6 +14,7 @@ import pytest
 from lit_transformer.errors import UserError
 from lit_transformer.report.wandb_reading import ReportedRun, ReportedStudy, reported_run, reported_studies
 from lit_transformer.report.wandb_report import MOST_RUN_SETS, publish, report_blocks, title_of
+from tests.report import making
 
 reports = pytest.importorskip("wandb_workspaces.reports.v2", reason="wandb-workspaces is not installed")
 
@@ -27,12 +30,12 @@ ROWS = [
     {"component": "d:ff:2", "parameters": 2000, "drop": 12.345, "contribution": 1.0, "criticality": 0.9},
 ]
 SCORES = {
-    "baseline": {"bleu": 30.0},
-    "scoring_set": {"name": "validation", "sentences": 500},
+    "baseline": {"bleu": 30.0, "sentences": 500},
+    "scoring_set": {"name": "validation", "split": "validation", "sentences": 500},
     "signature": "nrefs:1|tok:13a",
     "decoding": {"beam": 4},
     "correlations": {"contribution_and_criticality": 0.875},
-    "group_ablation": {"rows": [{"order": "greedy", "step": 0}, {"order": "random-1", "step": 0}]},
+    "group_ablation": {"rows": [making.steps_of(order, [], 0.0)[0] for order in ("greedy", "random-1")]},
     "components": ROWS,
 }
 
@@ -157,7 +160,7 @@ class TestBlocks:
     def test_text_from_a_file_stays_text(self, tmp_path: Path) -> None:
         folder = make_run(tmp_path / "runs/demo/version_0")
         path = folder / "analysis/average/scores.json"
-        scores = {**SCORES, "scoring_set": {"name": "<b>a`b`\n# c", "sentences": 1}}
+        scores = {**SCORES, "scoring_set": {"name": "<b>a`b`\n# c", "split": "s", "sentences": 1}}
         path.write_text(json.dumps(scores), encoding="utf-8")
         text = texts(report_blocks([reported_run(folder)], [], "me", "project"))
         assert "1 sentences of &lt;b&gt;a'b' # c;" in text
@@ -169,9 +172,34 @@ class TestReading:
         tuned = make_run(tmp_path / "runs/tuned/version_0", False, f"start_from: {parent}/checkpoints/average.ckpt\n")
         assert reported_run(tuned).group == "demo"
 
+    @pytest.mark.parametrize("given", ["checkpoints/average.ckpt", "checkpoints", ""])
+    def test_an_analysis_elsewhere_has_the_name_of_its_run(self, given: str, tmp_path: Path) -> None:
+        run = make_run(tmp_path / "runs/demo/version_3", config="wandb: {group: all}")
+        elsewhere = tmp_path / "some/where"
+        shutil.copytree(run / "analysis", elsewhere / "analysis")
+        (elsewhere / "analysis/average/config.yaml").write_text(f"ckpt_path: {run / given}")
+        found = reported_run(elsewhere)
+        assert (found.name, found.group) == ("demo-version_3", "all")
+        assert found.wandb_names == [f"demo-version_3-{command}" for command in ("fit", "test", "analyze")]
+        assert found.analyses == reported_run(run).analyses
+
     def test_another_folder(self, tmp_path: Path) -> None:
         with pytest.raises(UserError, match="is no folder of a run"):
             reported_run(tmp_path)
+
+    @pytest.mark.parametrize("content", ["{", "[]", '{"components": [{"component": "x"}]}', '{"components": []}'])
+    def test_scores_that_cannot_be_read_are_a_line_beside_the_others(self, content: str, tmp_path: Path) -> None:
+        run = make_run(tmp_path / "runs/demo/version_0")
+        for name, stem in (("version_0", "older"), ("version_1", "average")):
+            broken = tmp_path / "runs/demo" / name / "analysis" / stem
+            broken.mkdir(parents=True)
+            (broken / "scores.json").write_text(content)
+        blocks = report_blocks([reported_run(run), reported_run(run.parent / "version_1")], [], "me", "project")
+        text = texts(blocks)
+        assert "**demo-version_0**, average: 30.00 BLEU" in text
+        assert len(re.findall(r"\*\*demo-version_0\*\*: .*older/scores\.json.* analyze again", text)) == 1
+        assert len(re.findall(r"\*\*demo-version_1\*\*: .*average/scores\.json.* analyze again", text)) == 1
+        assert spec(blocks)["blocks"]
 
     def test_the_studies_of_a_run(self, tmp_path: Path) -> None:
         run, other = (make_run(tmp_path / "runs/demo" / f"version_{n}") for n in (0, 1))
@@ -182,6 +210,16 @@ class TestReading:
         assert [found.name for found in reported_studies([study, run])] == ["s"]
         [trained] = study.glob("runs/*/version_0")
         assert [found.text for found in reported_studies([trained, run])] == ["# Study s\n\n| arm |\n| --- |\n"]
+
+    def test_the_tables_of_a_study_say_what_their_bleu_rests_on(self, tmp_path: Path) -> None:
+        study = making.make_study(tmp_path / "studies/s")
+        text = "# Study s\n\n- BLEU: validation, 500 sentences."
+        for written, told in (("", 3), (text, 2)):
+            (study / "study.md").write_text(written)
+            [found] = reported_studies([study])
+            rests_on = (making.SIGNATURE, "validation, 500 sentences", "test, 400 sentences")
+            assert [found.text.count(each) for each in rests_on] == [1, 1, 1]
+            assert found.text.count("\n\nBLEU, ") == told
 
 
 class TestPublish:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from lit_transformer.errors import UserError
-from lit_transformer.tracking.settings import VARIABLES, WandbSettings, has_wandb_key
+from lit_transformer.tracking.settings import VARIABLES, WandbSettings
 
 
 @pytest.fixture(autouse=True)
@@ -92,36 +92,3 @@ def test_the_environment_tells_another_command_all_that_was_given(monkeypatch: p
     assert [there.told(name) for name in ("project", "entity", "group")] == ["p", "e", "g"]
     # Those are read by the wandb package itself.
     assert os.environ["WANDB_TAGS"] == "a,b"
-
-
-def test_a_key_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert not has_wandb_key()
-    monkeypatch.setenv("WANDB_API_KEY", "0" * 40)
-    assert has_wandb_key()
-
-
-@pytest.mark.parametrize(
-    ("content", "address", "found"),
-    [
-        ("machine api.wandb.ai login user password 0123", None, True),
-        ("machine example.org login user password 0123", None, False),
-        ("machine wandb.example.org login user password 0123", "https://wandb.example.org/", True),
-        ("machine api.wandb.ai login user password 0123", "https://wandb.example.org", False),
-        ("this is no netrc file", None, False),
-        ("", None, False),
-    ],
-)
-def test_a_key_in_the_users_netrc(
-    nobody: Path, content: str, address: str | None, found: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (nobody / ".netrc").write_text(content)
-    (nobody / ".netrc").chmod(0o600)
-    if address is not None:
-        monkeypatch.setenv("WANDB_BASE_URL", address)
-    assert has_wandb_key() is found
-
-
-def test_a_netrc_of_another_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "keys").write_text("machine api.wandb.ai login user password 0123")
-    monkeypatch.setenv("NETRC", str(tmp_path / "keys"))
-    assert has_wandb_key()

@@ -71,7 +71,7 @@ def matrix(rows: Rows, names: Sequence[str], title: str) -> Spec:
         tooltip=["first:N", "second:N", alt.Tooltip("value:Q", title=title, format=".2f"), "shared:Q"],
     )
     square = base.mark_rect(stroke="var(--page)").encode(
-        color=shades("value", title, signed=True, legend=len(names) > MOST_NUMBERS)
+        color=shades("value", title, below="< 0", legend=len(names) > MOST_NUMBERS)
     )
     if len(names) > MOST_NUMBERS:
         return specification(square.properties(width={"step": 14}, height={"step": 14}))
@@ -98,7 +98,7 @@ def all_runs(runs: Sequence[Run], column: str) -> Spec:
     ]
     components = sorted({str(row["component"]) for row in rows}, key=canonical_key)
     chart = (
-        chart_of(rows, "A row for each run, a column for each component, darker for more important.")
+        chart_of(rows, "A row for each run, a column for each component; what stands out from the page is important.")
         .mark_rect()
         .encode(
             x=alt.X("component:N", sort=components, title=None, axis=alt.Axis(labelAngle=-90)),
@@ -127,12 +127,12 @@ def losses(lost: Mapping[str, Mapping[str, float]]) -> Spec:
     # Where nothing is lost the shades still need an order.
     most = max(0.01, *(value for values in lost.values() for value in values.values()))
     chart = (
-        chart_of(rows, "A row for each group of sentences, a column for each component, darker where more is lost.")
+        chart_of(rows, "A row for each group of sentences, a column for each component; where much is lost stands out.")
         .mark_rect(stroke="var(--page)")
         .encode(
             x=alt.X("component:N", sort=components, title=None, axis=alt.Axis(labelAngle=-90)),
             y=alt.Y("group:N", sort=list(lost), title=None),
-            color=shades("lost", "share lost", most, signed=True),
+            color=shades("lost", "share lost", most, "gain", form=".1%" if most < 0.1 else ".0%"),
             tooltip=["group:N", "component:N", alt.Tooltip("lost:Q", format="+.0%")],
         )
     )

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from lit_transformer.components import kind_of
+from lit_transformer.report.beside import beside, reach
 from lit_transformer.report.html.vega import Rows, Spec, chart_of, kind_colour, kind_shape, specification
 from lit_transformer.report.runs import Run
 
@@ -34,16 +35,18 @@ def drops(run: Run, epsilon: float) -> Spec:
     )
     # Thirty lines of a grid would hide the marks.
     axis = alt.Axis(tickCount=8)
-    bars = base.mark_rule(strokeWidth=2).encode(
-        x=alt.X("lower:Q", title="BLEU lost without the component", axis=axis), x2="upper:Q", color=kind_colour()
+    title = "BLEU lost without the component"
+    marks = base.mark_point(filled=True, size=70, opacity=1).encode(
+        x=alt.X("drop:Q", title=title, axis=axis), color=kind_colour(), shape=kind_shape()
     )
-    points = base.mark_point(filled=True, size=70, opacity=1).encode(
-        x="drop:Q", color=kind_colour(), shape=kind_shape()
-    )
+    # A rule without bounds makes the console speak, and so does a layer without rows.
+    if any(row["lower"] is not None for row in rows):
+        known = base.transform_filter("isValid(datum.lower)").mark_rule(strokeWidth=2)
+        marks = known.encode(x=alt.X("lower:Q", title=title, axis=axis), x2="upper:Q", color=kind_colour()) + marks
     lines = alt.Chart(alt.Data(values=[{"at": 0.0}, {"at": epsilon}])).mark_rule(
         stroke="var(--faint)", strokeDash=[4, 3]
     )
-    return specification((lines.encode(x="at:Q") + bars + points).properties(width="container", height=19 * len(rows)))
+    return specification((lines.encode(x="at:Q") + marks).properties(width="container", height=19 * len(rows)))
 
 
 def scatter(run: Run) -> Spec:
@@ -51,14 +54,24 @@ def scatter(run: Run) -> Spec:
     import altair as alt
 
     contribution, criticality = run.column("contribution"), run.column("criticality")
+    places = {name: (contribution[name], criticality[name]) for name in contribution if name in criticality}
+    drawn = beside(places)
     rows = [
-        {"component": name, "kind": kind_of(name), "contribution": contribution[name], "criticality": criticality[name]}
-        for name in contribution
-        if name in criticality
+        {
+            "component": name,
+            "kind": kind_of(name),
+            "contribution": contribution[name],
+            "criticality": criticality[name],
+            "across": drawn[name][0],
+            "up": drawn[name][1],
+        }
+        for name in places
     ]
+    across, up = (alt.Scale(domain=list(bounds), nice=False) for bounds in reach(drawn.values()))
+    axis = alt.Axis(values=[tenths / 10 for tenths in range(0, 11, 2)], format=".1f")
     base = chart_of(rows, "A mark for each component: contribution across, criticality up.").encode(
-        x=alt.X("contribution:Q", scale=alt.Scale(domain=[0, 1]), title="contribution"),
-        y=alt.Y("criticality:Q", scale=alt.Scale(domain=[0, 1]), title="criticality"),
+        x=alt.X("across:Q", scale=across, title="contribution", axis=axis),
+        y=alt.Y("up:Q", scale=up, title="criticality", axis=axis),
         tooltip=[
             "component:N",
             alt.Tooltip("contribution:Q", format=".2f"),
@@ -85,9 +98,12 @@ def differences(rows: Rows, control: str) -> Spec:
     zero = (
         alt.Chart(alt.Data(values=[{"at": 0.0}])).mark_rule(stroke="var(--faint)", strokeDash=[4, 3]).encode(x="at:Q")
     )
-    bars = base.mark_rule(strokeWidth=3, stroke="var(--series-0)", opacity=0.5).encode(x="lower:Q", x2="upper:Q")
-    points = base.mark_point(filled=True, size=60, color="var(--series-1)", opacity=0.9).encode(
-        x=alt.X("difference:Q", title=f"test BLEU minus {control}", axis=alt.Axis(tickCount=8))
+    known = base.transform_filter("isValid(datum.lower) && isValid(datum.upper)")
+    bars = known.mark_rule(strokeWidth=3, stroke="var(--series-0)", opacity=0.5).encode(x="lower:Q", x2="upper:Q")
+    points = (
+        base.transform_filter("isValid(datum.difference)")
+        .mark_point(filled=True, size=60, color="var(--series-1)", opacity=0.9)
+        .encode(x=alt.X("difference:Q", title=f"test BLEU minus {control}", axis=alt.Axis(tickCount=8)))
     )
     spread = any(row.get("lower") is not None for row in rows)
     return specification(
@@ -98,11 +114,14 @@ def differences(rows: Rows, control: str) -> Spec:
 
 
 def _drop_row(row: Mapping[str, Any]) -> dict[str, Any]:
+    lower, upper = row.get("drop_lower"), row.get("drop_upper")
+    whole = lower is not None and upper is not None
     return {
         "component": row["component"],
         "kind": row["kind"],
         "drop": row["drop"],
-        "lower": row.get("drop_lower", row["drop"]),
-        "upper": row.get("drop_upper", row["drop"]),
+        # An edited file may have one of them, or null.
+        "lower": lower if whole else None,
+        "upper": upper if whole else None,
         "label": row.get("label", ""),
     }

@@ -17,7 +17,19 @@
     }
   };
   const charts = [...document.querySelectorAll(".chart")];
+  const tell = () => {
+    for (const chart of charts) {
+      const wider = chart.scrollWidth > chart.clientWidth + 1;
+      chart.parentElement.querySelector(".wider").hidden = !wider;
+      // So that the keyboard scrolls it too.
+      if (wider) chart.tabIndex = 0;
+      else chart.removeAttribute("tabindex");
+    }
+  };
   Promise.all(charts.map(draw)).then(() => {
+    tell();
+    // Vega draws again first.
+    window.addEventListener("resize", () => setTimeout(tell, 200));
     document.documentElement.dataset.charts = errors.length ? "failed" : "drawn";
   });
 

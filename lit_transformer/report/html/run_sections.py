@@ -12,17 +12,25 @@ from lit_transformer.report.html.phenomena_section import exact_matches, phenome
 from lit_transformer.report.html.reading import readings
 from lit_transformer.report.html.section import Examples, Figure, Section
 from lit_transformer.report.html.settings_section import settings_section
+from lit_transformer.report.html.study_section import study_section
 from lit_transformer.report.html.summary import gained, named
 from lit_transformer.report.html.tables import Cell, Table, cell
 from lit_transformer.report.paper import comparable
 from lit_transformer.report.runs import SCORES, Run
+from lit_transformer.report.studies import Study
 
 MOST_POINTS = 400
 """Points of a curve that are drawn, and stand in the table below it."""
 
 
-def run_sections(run: Run) -> Iterator[Section]:
-    """Yield the sections of a report of one run."""
+def run_sections(run: Run, studies: Sequence[Study] = (), report: Sequence[str] = ()) -> Iterator[Section]:
+    """Yield the sections of a report of one run.
+
+    Args:
+        run: The run.
+        studies: Studies to show beside it.
+        report: The command of the report; that of the run alone where not given.
+    """
     maps = [heat_map_figure(run, score) for score in SCORES if run.column(score)]
     if maps:
         yield Section("heat-maps", "Heat maps", figures=maps)
@@ -44,7 +52,9 @@ def run_sections(run: Run) -> Iterator[Section]:
         yield from _training_section(run)
     if run.examples:
         yield examples_section(run)
-    yield settings_section(run)
+    # What a reader looks up comes last.
+    yield from (study_section(study, place) for place, study in enumerate(studies, 1))
+    yield settings_section(run, studies, report)
 
 
 def _components_section(run: Run) -> Section:
@@ -97,6 +107,8 @@ def _scatter_section(run: Run) -> Section:
         mark_charts.scatter(run),
         f"A mark for each of {both.shared} components, contribution across and criticality up. {line}",
         Table(["component", "contribution", "criticality"], rows),
+        "Components that share a place stand side by side around it; a mark tells its values when pointed at, and so "
+        "does the table.",
     )
     return Section("agreement", "Contribution and criticality", [line], [figure])
 

@@ -10,7 +10,9 @@ from lit_transformer.report.comparability import COMPARED
 from lit_transformer.report.html import heat_charts, runs_tables
 from lit_transformer.report.html.heat_figures import heat_map_figure
 from lit_transformer.report.html.section import Figure, Section
+from lit_transformer.report.html.summary import counted
 from lit_transformer.report.html.tables import Table, cell
+from lit_transformer.report.origins import ORIGINS
 from lit_transformer.report.runs import SCORES, Run
 
 SIDE_BY_SIDE = 12
@@ -49,9 +51,10 @@ def comparison_sections(runs: Sequence[Run], pairs: Mapping[str, Sequence[Agreem
 
 
 def shared_facts(runs: Sequence[Run]) -> list[tuple[str, str]]:
-    """Return what all runs that were scored have in common, by name."""
+    """Return what all runs have in common, by name: what they are, and how those were scored that were."""
     scored = [run for run in runs if run.components]
-    told = {name: {each(run) for run in scored} for name, each in COMPARED.items()}
+    told = {name: {each(run) for run in runs} for name, each in ORIGINS.items() if name != "seed"}
+    told |= {name: {each(run) for run in scored} for name, each in COMPARED.items()}
     return [(f"{name}, all runs", next(iter(found))) for name, found in told.items() if len(found) == 1 and any(found)]
 
 
@@ -60,7 +63,8 @@ def _all_runs_figure(runs: Sequence[Run], score: str) -> Figure:
     return Figure(
         f"{score.capitalize()}: a row for each run",
         heat_charts.all_runs(runs, score),
-        f"{score.capitalize()} of each component, across, in each of {len(runs)} runs, down; darker is more important.",
+        f"{score.capitalize()} of each component, across, in each of {len(runs)} runs, down; what stands out from the "
+        "page is important.",
         Table(["run", "component", score], rows[:MOST_ROWS]),
         f"The first {MOST_ROWS:,} of {len(rows):,} numbers are below; all are in the runs' scores.csv."
         if len(rows) > MOST_ROWS
@@ -75,7 +79,7 @@ def _agreement_section(column: str, title: str, pairs: Sequence[Agreement]) -> S
     known = [pair.spearman for pair in pairs if pair.spearman is not None]
     if known:
         lines.append(
-            f"Spearman's coefficient of {len(known):,} pairs of runs: from {min(known):.2f} to {max(known):.2f}, "
+            f"Spearman's coefficient of {counted(len(known), len(pairs))}: from {min(known):.2f} to {max(known):.2f}, "
             f"{sum(known) / len(known):.2f} on average, over the components that both have."
         )
     if len(names) <= LARGEST_MATRIX:

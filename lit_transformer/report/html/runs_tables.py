@@ -8,6 +8,7 @@ from statistics import fmean
 from lit_transformer.report.agreement import Agreement, Shared
 from lit_transformer.report.comparability import COMPARED
 from lit_transformer.report.html.tables import Cell, Table, cell, table_of
+from lit_transformer.report.origins import ORIGINS
 from lit_transformer.report.runs import Run
 
 
@@ -20,13 +21,17 @@ def runs_table(runs: Sequence[Run]) -> Table:
             "baseline": run.baseline.get("bleu"),
             "components": len(run.components),
             "weights": str(run.scores.get("weights", ""))[:12],
+            **{name: told(run) or None for name, told in ORIGINS.items()},
             **{name: told(run) for name, told in COMPARED.items()},
         }
         for run in runs
     ]
     different = [name for name in COMPARED if len({row[name] for row in rows if row["components"]}) > 1]
+    # The seed is what such runs differ in most often, and narrow.
+    origins = [name for name in ORIGINS if name == "seed" or len({row[name] for row in rows}) > 1]
     columns = (
         ("run", "run", "", ""),
+        *((name, name, "", "") for name in origins),
         ("checkpoint", "checkpoint", "", ""),
         ("baseline BLEU", "baseline", ".2f", ""),
         ("components", "components", "d", ""),
@@ -50,7 +55,7 @@ def shared_table(shared: Sequence[Shared], labels: Sequence[str]) -> Table:
                 cell(row.component),
                 cell(row.mean, "+.2f"),
                 Cell(f"{row.unimportant} of {len(row.drops)}", row.unimportant),
-                cell(row.unimportant_in_all),
+                cell(row.unimportant_in_all) if row.in_all else Cell("not in every run"),
                 *(cell(row.drops.get(label), "+.2f") for label in labels),
             ]
             for row in shared

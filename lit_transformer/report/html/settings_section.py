@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-import shlex
+from collections.abc import Sequence
 
+from lit_transformer.report.html import again
 from lit_transformer.report.html.section import Section
+from lit_transformer.report.origins import ORIGINS
 from lit_transformer.report.runs import Run
+from lit_transformer.report.studies import Study
 
 
-def settings_section(run: Run) -> Section:
-    """Return what the numbers of a run rest on, with the commands that make them again."""
+def settings_section(run: Run, studies: Sequence[Study] = (), report: Sequence[str] = ()) -> Section:
+    """Return what the numbers of a run rest on, with the commands that make them again.
+
+    Args:
+        run: The run.
+        studies: The studies that are shown beside it.
+        report: The command of the report; that of the run alone where not given.
+    """
     scores = run.scores
     facts = [("run", str(run.folder))]
     if scores:
@@ -30,7 +39,8 @@ def settings_section(run: Run) -> Section:
         found = scores.get(name, {})
         facts.append((name, ", ".join(f"{each} {found[each]}" for each in what.split() if each in found)))
     model, trainer = run.settings("model"), run.settings("trainer")
-    names = ("encoder_layers", "decoder_layers", "d_model", "feed_forward", "heads", "norm", "dropout")
+    facts += [(name, told(run)) for name, told in ORIGINS.items()]
+    names = ("norm", "tie_embeddings")
     facts.append(("model", ", ".join(f"{name} {model[name]}" for name in names if model.get(name) is not None)))
     learning = ("learning_rate", "warmup_steps", "label_smoothing")
     trained = [f"{name} {model[name]}" for name in learning if model.get(name) is not None]
@@ -38,14 +48,11 @@ def settings_section(run: Run) -> Section:
     facts.append(("training", ", ".join(trained)))
     if run.config.get("start_from"):
         facts.append(("started from", str(run.config["start_from"])))
-    commands = [["fit", "--config", str(run.folder / "config.yaml")]]
-    if run.analysis is not None and (run.analysis / "config.yaml").is_file():
-        # It names its checkpoint, and holds the settings of the analysis that was made last.
-        commands.append(["analyze", "--config", str(run.analysis / "config.yaml")])
-    commands.append(["report", str(run.folder)])
+    own = list(report) or again.report_command([run.folder], None)
+    commands = [*again.run_commands(run), *again.study_commands(studies), own]
     return Section(
         "settings",
         "Settings",
         facts=[fact for fact in facts if fact[1]],
-        commands=[shlex.join(["lit-transformer", *each]) for each in commands],
+        commands=again.lines(commands),
     )

@@ -32,7 +32,8 @@ def study_section(study: Study, place: int) -> Section:
         "correction over the arms, excludes 0. An interval of a single run is over its sentences, of that checkpoint "
         "only.",
     ]
-    return Section(f"study-{place}", f"Study {study.label}", lines, figures, shown)
+    facts = [*study.rests_on, ("folder", str(study.folder))]
+    return Section(f"study-{place}", f"Study {study.label}", lines, figures, shown, facts=facts)
 
 
 def _differences_figure(study: Study, family: str, title: str) -> Figure:

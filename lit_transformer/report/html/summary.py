@@ -103,16 +103,33 @@ def runs_summary(runs: Sequence[Run], pairs: Sequence[Agreement], shared: Sequen
         spread = f"{known[0]:.2f}" if len(known) == 1 else f"{min(known):.2f} to {max(known):.2f}"
         lines.append(
             f"The components of {scored} runs stand in orders that are alike by {spread} (Spearman's rank correlation "
-            f"of the BLEU lost, {_number(len(known), 'pair')} of runs)."
+            f"of the BLEU lost, {counted(len(known), len(pairs))}, over the components that both have)."
         )
-    names = [row.component for row in shared if row.unimportant_in_all]
-    if scored > 1 and names:
-        kinds = {kind_of(name) for name in names}
-        of = f", all of them {NAMES[next(iter(kinds))]}" if len(kinds) == 1 and len(names) > 1 else ""
-        lines.append(f"Less than {UNIMPORTANT:g} BLEU is lost in every run without {_listed(names)}{of}.")
-    elif scored > 1:
-        lines.append(f"No component costs less than {UNIMPORTANT:g} BLEU in every run.")
+    if scored > 1:
+        lines.append(_shared_sentence(shared))
     return lines or [f"{len(runs)} runs, of which {scored} {_have(scored)} scores."]
+
+
+def counted(known: int, pairs: int) -> str:
+    """Return of how many pairs of runs a rank correlation is known, such as ``2 of 3 pairs of runs``."""
+    told = "1 pair of runs" if pairs == 1 else f"{pairs:,} pairs of runs"
+    return told if known == pairs else f"{known:,} of {told}"
+
+
+def _shared_sentence(shared: Sequence[Shared]) -> str:
+    """Return what can go in every run, of the components that every run has."""
+    common = [row for row in shared if row.in_all]
+    names = [row.component for row in common if row.unimportant_in_all]
+    if not common:
+        return "No component is in every run."
+    of = "" if len(common) == len(shared) else f" of the {_number(len(common), 'component')} that every run has"
+    if not names:
+        subject = f"None{of}" if of else "No component"
+        return f"{subject} costs less than {UNIMPORTANT:g} BLEU in every run."
+    kinds = {kind_of(name) for name in names}
+    alike = f", all of them {NAMES[next(iter(kinds))]}" if len(kinds) == 1 and len(names) > 1 else ""
+    first = f"{of[1:].capitalize()}, less" if of else "Less"
+    return f"{first} than {UNIMPORTANT:g} BLEU is lost in every run without {_listed(names)}{alike}."
 
 
 def study_summary(study: Study) -> str:

@@ -44,29 +44,35 @@ def specification(chart: Any) -> Spec:
             "titleFontSize": 12,
             "titleFontWeight": "normal",
         },
-        "legend": {"labelColor": "var(--ink)", "titleColor": "var(--ink)", "orient": "top", "labelFontSize": 12},
+        "legend": {"labelColor": "var(--ink)", "titleColor": "var(--ink)", "orient": "top", "labelFontSize": 12}
+        # Long enough for a label at each of ten bounds.
+        | {"gradientLength": 440},
     }
     spec.pop("usermeta", None)
     return spec
 
 
-def shades(field: str, title: str, most: float = 1.0, signed: bool = False, legend: bool = True) -> Any:
+def shades(field: str, title: str, most: float = 1.0, below: str = "", legend: bool = True, form: str = ".1f") -> Any:
     """Return the colour of a number by its shade: darker for more, in tenths; below zero a colour of its own.
 
     Args:
         field: The column.
         title: What it is, for the legend.
         most: The number of the darkest shade.
-        signed: Numbers may be negative.
+        below: What a number below zero is called, where there may be one.
         legend: Explain the shades.
+        form: How a bound is written there, fine enough to tell the shades apart.
     """
     import altair as alt
 
     domain = [most * threshold for threshold in thresholds()]
     colours = [f"var(--heat-{step})" for step in range(STEPS)]
-    if signed:
+    if below:
         domain, colours = [-1e-9, *domain], ["var(--negative)", *colours]
-    key = alt.Legend(title=title, format=".1~f", direction="horizontal", columns=6) if legend else None
+    bound = f"format(max(datum.value, 0), '{form}')"
+    # The lower bound of the first step is minus infinity.
+    labels = f"datum.value < -1 ? '{below}' : {bound}" if below else bound
+    key = alt.Legend(title=title, direction="horizontal", labelExpr=labels) if legend else None
     return alt.Color(f"{field}:Q", scale=alt.Scale(type="threshold", domain=domain, range=colours), legend=key)
 
 

@@ -11,7 +11,7 @@ import pytest
 from playwright import sync_api
 
 from lit_transformer.report.command import make_report
-from tests.report.making import make_run, make_study
+from tests.report.making import component_rows, make_run, make_study
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 EVIL = "<script>window.broken = true</script> <b>B&amp;</b> 🦊 שלום עולם " + "Donaudampfschifffahrt" * 8
@@ -63,6 +63,35 @@ def test_every_chart_is_drawn_without_a_word_and_without_a_request(visit: Visit,
     assert charts.count() >= 9
     for place in range(charts.count()):
         assert charts.nth(place).locator("svg path, svg text").count() > 5
+
+
+def test_the_legend_of_losses_begins_with_a_gain(visit: Visit) -> None:
+    texts = visit.page.locator("#phenomena .chart .role-legend-label text").all_text_contents()
+    assert texts[:2] == ["gain", "0.0%"]
+    assert len(set(texts)) == len(texts) == 11
+
+
+def test_no_text_alternative_is_false_in_the_dark(visit: Visit, browser: sync_api.Browser, many: str) -> None:
+    other = Visit(browser, many)
+    for page in (visit.page, other.page):
+        labels = [each.get_attribute("aria-label") for each in page.locator("[aria-label]").all()]
+        assert len(labels) > 5
+        assert [label for label in labels if "dark" in str(label).lower()] == []
+    other.page.close()
+
+
+@pytest.mark.parametrize("null", ["all", "some", "one bound"])
+def test_missing_intervals_are_no_news(browser: sync_api.Browser, null: str, tmp_path: Path) -> None:
+    rows = component_rows({"e:sa:1": 1.0, "e:ff:1": 0.2, "d:ff:1": 3.0})
+    for row in rows if null == "all" else rows[:1]:
+        row["drop_lower"] = None
+        row["drop_upper"] = row["drop_upper"] if null == "one bound" else None
+    run = make_run(tmp_path / "demo/version_0", drops={"e:sa:1": 1.0}, components=rows)
+    visit = Visit(browser, make_report([run, make_study(tmp_path / "mine", seeds=1)]).page.as_uri())
+    assert visit.said == []
+    rules = visit.page.locator("#components .chart .mark-rule[class*=layer_1] line")
+    assert rules.count() == {"all": 0, "some": 2, "one bound": 2}[null]
+    visit.page.close()
 
 
 def test_a_heat_map_has_a_value_in_each_cell(visit: Visit) -> None:
@@ -121,6 +150,47 @@ def test_print_is_light_and_has_its_charts(browser: sync_api.Browser, address: s
     assert sum_of(visit.page.evaluate("getComputedStyle(document.body).backgroundColor")) > 600
     assert not visit.page.locator("nav").is_visible()
     assert visit.page.locator(".chart svg").first.is_visible()
+    visit.page.close()
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The address of a page of so many runs that their agreement takes a row of the page."""
+    folder = tmp_path_factory.mktemp("many")
+    runs = [make_run(folder / f"an-experiment/version_{n}", (2, 2), seed=n) for n in range(15)]
+    return make_report(runs, folder / "out").page.as_uri()
+
+
+@pytest.mark.parametrize("width", [360, 1200])
+def test_no_chart_is_wider_than_its_box_without_a_word(browser: sync_api.Browser, many: str, width: int) -> None:
+    visit = Visit(browser, many, width)
+    assert visit.said == []
+    figures = visit.page.locator("figure")
+    assert figures.count() >= 6
+    for place in range(figures.count()):
+        figure = figures.nth(place)
+        chart = figure.locator(".chart")
+        wider = chart.evaluate("chart => chart.scrollWidth > chart.clientWidth + 1")
+        assert figure.locator(".wider").is_visible() is wider
+        assert (chart.get_attribute("tabindex") == "0") is wider
+        chart.evaluate("chart => { chart.scrollLeft = 50; }")
+        assert (chart.evaluate("chart => chart.scrollLeft") > 0) is wider
+        assert not wider or width < 1200
+    assert visit.page.evaluate("document.documentElement.scrollWidth") <= width
+    visit.page.close()
+
+
+@pytest.mark.parametrize("page", ["address", "many"])
+def test_nothing_is_wider_than_the_paper(browser: sync_api.Browser, page: str, request: pytest.FixtureRequest) -> None:
+    """What was drawn for a screen is printed as it is: A4 leaves 718 px between its margins."""
+    visit = Visit(browser, request.getfixturevalue(page))
+    visit.page.emulate_media(media="print")
+    visit.page.evaluate("document.body.style.width = '718px'")
+    beyond = """() => [...document.querySelectorAll("body *")]
+        .filter((each) => each.getClientRects().length && each.getBoundingClientRect().right > 719)
+        .map((each) => `${each.closest("section").id}: ${each.outerHTML.slice(0, 80)}`)"""
+    assert visit.page.evaluate(beyond) == []
+    assert visit.page.locator(".chart svg").first.evaluate("svg => svg.getBoundingClientRect().height") > 50
     visit.page.close()
 
 

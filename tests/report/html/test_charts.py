@@ -103,4 +103,17 @@ def test_a_component_without_an_interval_has_a_mark(tmp_path: Path) -> None:
     run = read_run(make_run(tmp_path / "run", drops={"e:sa:1": 1.5}))
     del run.components[0]["drop_lower"], run.components[0]["drop_upper"]
     data = str(mark_charts.drops(run, 0.5))
-    assert "'lower': 1.5, 'upper': 1.5" in data
+    assert "'lower': None, 'upper': None" in data
+    assert "'drop': 1.5" in data
+    assert "x2" not in data
+
+
+@pytest.mark.parametrize(("most", "form"), [(0.43, ".0%"), (0.02, ".1%")])
+def test_no_two_bounds_of_a_legend_read_the_same(most: float, form: str) -> None:
+    spec = heat_charts.losses({"past": {"e:sa:1": most, "d:ff:1": -0.1}})
+    colour = spec["encoding"]["color"]
+    told = [format(max(bound, 0.0), form) for bound in colour["scale"]["domain"]]
+    assert len(set(told)) == len(told) == 10
+    assert form in colour["legend"]["labelExpr"]
+    # The step below zero has no bound, but a name.
+    assert "? 'gain' :" in colour["legend"]["labelExpr"]

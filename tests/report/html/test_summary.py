@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from lit_transformer.report.agreement import agreements, shared_components
+from lit_transformer.report.html.runs_sections import comparison_sections
 from lit_transformer.report.html.summary import run_summary, runs_summary, study_summary
 from lit_transformer.report.runs import Run, read_run, read_runs
 from lit_transformer.report.studies import read_study
@@ -74,6 +75,39 @@ def test_several_runs(tmp_path: Path) -> None:
     assert "1 pair of runs" in first
     assert second.startswith("Less than 0.5 BLEU is lost in every run without e:ff:")
     assert second.endswith("all of them encoder feed-forward.")
+
+
+@pytest.mark.parametrize(
+    ("drops", "expected"),
+    [
+        (
+            [
+                {"e:ff:1": 0.1, "e:ff:2": 0.2, "d:ff:1": 2.0},
+                {"e:ff:1": 0.1, "e:ff:2": 3.0},
+                {"d:sa:1": 0.1, "e:ff:1": 0.2},
+            ],
+            "Of the 1 component that every run has, less than 0.5 BLEU is lost in every run without e:ff:1.",
+        ),
+        (
+            [{"e:ff:1": 1.0, "e:ff:2": 0.2, "d:ff:1": 0.1}, {"e:ff:1": 0.1, "e:ff:2": 3.0}],
+            "None of the 2 components that every run has costs less than 0.5 BLEU in every run.",
+        ),
+        ([{"e:ff:1": 0.1}, {"d:ff:1": 0.1}], "No component is in every run."),
+        ([{"e:ff:1": 1.0}, {"e:ff:1": 0.1}], "No component costs less than 0.5 BLEU in every run."),
+    ],
+)
+def test_runs_of_different_structure(drops: list[dict[str, float]], expected: str, tmp_path: Path) -> None:
+    runs = read_runs([make_run(tmp_path / f"run/{n}", drops=each) for n, each in enumerate(drops)])
+    assert runs_summary(runs, agreements(runs, "drop"), shared_components(runs))[-1] == expected
+
+
+def test_pairs_whose_orders_cannot_be_compared_are_told(tmp_path: Path) -> None:
+    drops = [{"e:ff:1": 0.1, "d:ff:1": 2.0}, {"e:ff:1": 0.1, "d:ff:1": 3.0}, {"d:sa:1": 0.1, "e:ff:1": 0.2}]
+    runs = read_runs([make_run(tmp_path / f"run/{n}", drops=each) for n, each in enumerate(drops)])
+    pairs = agreements(runs, "drop")
+    assert "1 of 3 pairs of runs, over" in runs_summary(runs, pairs, shared_components(runs))[0]
+    [section] = [each for each in comparison_sections(runs, {"drop": pairs}) if each.key == "agreement-drop"]
+    assert "1 of 3 pairs of runs: from" in section.lines[0]
 
 
 def test_a_study(tmp_path: Path) -> None:
