@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from typing_extensions import override
@@ -17,7 +17,7 @@ from lit_transformer.importance.evaluation import Evaluation
 from lit_transformer.importance.evaluator import Asked, Chain, Evaluator, Observer
 from lit_transformer.importance.plan import Plan
 from lit_transformer.importance.ranking import random_order
-from lit_transformer.importance.tables import read_scores, table_text
+from lit_transformer.importance.tables import differing, read_scores, table_text
 from lit_transformer.importance.variant import Variant, ablation
 from lit_transformer.module import LitTransformer
 from lit_transformer.report.curves import group_ablation_curve
@@ -136,16 +136,31 @@ class GroupAblation(ComponentScorer):
             kinds = [kind_of(name) for name in self._known_greedy(analysis, k)] if self.matched else None
             name = "matched" if self.matched else "random"
             return {f"{name}-{seed}": random_order(chosen, k, seed, kinds) for seed in self.seeds}
-        made = (analysis.folder / "scores.json").is_file()
-        rows = {row["component"]: row for row in read_scores(analysis.folder)["components"]} if made else {}
-        missing = [name for name in chosen if self.order not in rows.get(name, {})]
-        if missing:
-            raise UserError(
-                f"GroupAblation's order is {self.order!r}, but {', '.join(missing)} have no such score in "
-                f"{str(analysis.folder)!r}; run {self.order.capitalize()}Score first, in the same analysis or before."
-            )
+        rows = self._scored(analysis, chosen)
         score = {name: (rows[name][self.order], rows[name].get("drop", 0.0)) for name in chosen}
         return {self.order: sorted(chosen, key=lambda name: (*score[name], canonical_key(name)))[: self._count(chosen)]}
+
+    def _scored(self, analysis: Analysis, chosen: Sequence[str]) -> dict[str, Mapping[str, Any]]:
+        """Return the rows of these components in scores that are of this model on these sentences.
+
+        Raises:
+            UserError: There are none that hold the score of the order for all of them.
+        """
+        told = []
+        # Those of some components first: a contribution is relative to what it was scored with.
+        for folder in dict.fromkeys((self.folder(analysis), analysis.folder)):
+            scores = read_scores(folder) if (folder / "scores.json").is_file() else {}
+            other = differing(scores, analysis.about()) if scores else []
+            rows = {row["component"]: row for row in scores.get("components", []) if not other}
+            missing = [name for name in chosen if self.order not in rows.get(name, {})]
+            if not missing:
+                return rows
+            of_another = f" (those there are of another {', '.join(other)})" if other else ""
+            told.append(f"{', '.join(missing)} have no such score in {str(folder)!r}{of_another}")
+        raise UserError(
+            f"GroupAblation's order is {self.order!r}, but {', and '.join(told)}; run {self.order.capitalize()}Score "
+            "first, in the same analysis or before."
+        )
 
     def _greedy(self, analysis: Analysis, chosen: list[str]) -> list[str]:
         evaluator, baseline = analysis.evaluator, analysis.evaluator.evaluate()

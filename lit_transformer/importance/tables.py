@@ -50,10 +50,8 @@ class ScoreTable:
         self._stale = False
         if (folder / "scores.json").is_file():
             before = read_scores(folder)
-            same = [name for name in SAME if before.get(name) == self.about.get(name)]
-            if len(same) < len(SAME):
-                other = ", ".join(name for name in SAME if name not in same)
-                log.warning("The scores in %s are of another %s, and are replaced.", folder, other)
+            if other := differing(before, self.about):
+                log.warning("The scores in %s are of another %s, and are replaced.", folder, ", ".join(other))
                 self._stale = True
             else:
                 self._sections = {k: v for k, v in before.items() if k not in self.about and k != "components"}
@@ -118,6 +116,17 @@ class ScoreTable:
         text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
         write_text(self._folder / "scores.json", text + "\n")
         write_text(self._folder / "scores.csv", table_text(columns, rows))
+
+
+def differing(scores: Mapping[str, Any], about: Mapping[str, Any]) -> list[str]:
+    """Return in what of `SAME` scores rest on something else than an analysis does.
+
+    Args:
+        scores: The content of ``scores.json``.
+        about: What the numbers of the analysis rest on.
+    """
+    expected = {"format": SCORES_FORMAT, **about}
+    return [name for name in SAME if scores.get(name) != expected.get(name)]
 
 
 def table_text(columns: Sequence[str], rows: Sequence[Row]) -> str:

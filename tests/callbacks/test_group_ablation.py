@@ -1,15 +1,18 @@
 from __future__ import annotations
 
+import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from callbacks import BestLossCheckpoint, ContributionScore, GroupAblation
+from callbacks import BestLossCheckpoint, ContributionScore, CriticalityScore, GroupAblation, InitialWeights
 from lit_transformer.components import kind_of
 from lit_transformer.errors import UserError
 from lit_transformer.importance.evaluator import Evaluator
+from lit_transformer.importance.tables import SAME
 from lit_transformer.importance.variant import Variant, ablation
 from tests.callbacks.conftest import Setup
 from tests.end_to_end.running import read_csv
@@ -28,7 +31,17 @@ def run(setups: Callable[[], Setup]) -> Setup:
     """A trained model."""
     setup = setups()
     options = {"max_steps": 40, "val_check_interval": 40}
-    setup.trainer([BestLossCheckpoint()], **options).fit(setup.module(learning_rate=0.02), datamodule=setup.data())
+    setup.trainer([InitialWeights(), BestLossCheckpoint()], **options).fit(
+        setup.module(learning_rate=0.02), datamodule=setup.data()
+    )
+    return setup
+
+
+@pytest.fixture
+def fresh(setup: Setup, run: Setup) -> Setup:
+    """The trained model in a folder of this test's own, with nothing analysed."""
+    shutil.copytree(run.folder / "checkpoints", setup.folder / "checkpoints")
+    shutil.copy(run.folder / "initial_weights.safetensors", setup.folder)
     return setup
 
 
@@ -100,6 +113,31 @@ class TestOtherOrders:
     def test_without_the_scores(self, run: Setup) -> None:
         with pytest.raises(UserError, match="CriticalityScore first"):
             analyse(run, ContributionScore(), GroupAblation(k=1, order="criticality"))
+
+    @pytest.mark.parametrize("name", SAME)
+    def test_scores_of_anything_else_give_no_order(self, fresh: Setup, name: str) -> None:
+        path = analyse(fresh, ContributionScore()) / "scores.json"
+        scores = json.loads(path.read_text())
+        scores[name] = {"format": 1, "scoring_set": {}, "decoding": {}}.get(name, "other")
+        path.write_text(json.dumps(scores))
+        with pytest.raises(UserError, match=rf"of another {name}\); run ContributionScore first"):
+            analyse(fresh, GroupAblation(k=1, order="contribution"))
+
+    @pytest.mark.parametrize("order", ["contribution", "criticality"])
+    def test_of_some_components_that_the_same_analysis_scores(self, fresh: Setup, order: str) -> None:
+        scorer = ContributionScore(["d:*"]) if order == "contribution" else CriticalityScore(["d:*"])
+        folder = analyse(fresh, scorer, GroupAblation(["d:*"], k=2, order=order, test=False)) / "selected"  # type: ignore[arg-type]
+        scores = {row["component"]: float(row[order]) for row in read_csv(folder / "scores.csv")}
+        removed = [row["component"] for row in read_csv(folder / "group_ablation.csv")][1:]
+        assert [scores[name] for name in removed] == sorted(scores.values())[:2]
+
+    def test_of_some_components_among_all_that_were_scored(self, fresh: Setup) -> None:
+        scores = {
+            row["component"]: float(row["drop"]) for row in read_csv(analyse(fresh, ContributionScore()) / "scores.csv")
+        }
+        folder = analyse(fresh, GroupAblation(["d:*"], k=1, order="contribution", test=False)) / "selected"
+        [_, row] = read_csv(folder / "group_ablation.csv")
+        assert row["component"] == min((name for name in scores if name.startswith("d:")), key=scores.__getitem__)
 
     def test_random_orders_stand_beside_the_greedy_one(self, run: Setup) -> None:
         analyse(run, GroupAblation(k=3, test=False))
