@@ -267,7 +267,7 @@ class GroupAblation(ComponentScorer):
         before = table.section(SECTION).get("rows", [])
         rows = [*(row for row in before if row["order"] not in made), *rows]
         test = {"test_set": analysis.about("test")["scoring_set"]} if "test_bleu" in rows[-1] else {}
-        table.add(SECTION, {"chosen_on": "validation", **test, "rows": rows}, [])
+        table.add(SECTION, {"chosen_on": "validation", **analysis.decided, **test, "rows": rows}, [])
         table.write()
         columns = list(dict.fromkeys(name for row in rows for name in row))
         write_text(folder / CURVES, table_text(columns, rows))

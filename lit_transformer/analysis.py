@@ -168,8 +168,13 @@ class Analysis:
             "checkpoint": self.checkpoint.name,
             **self.module.scoring_settings(split, self._rows(split)),
             "search": self.search,
-            **({} if self.settings.confidence is None else {"confidence": self.settings.confidence}),
+            **self.decided,
         }
+
+    @property
+    def decided(self) -> dict[str, float]:
+        """Under ``confidence``, that of the early decisions; empty where none are taken."""
+        return {} if self.settings.confidence is None else {"confidence": self.settings.confidence}
 
     @cached_property
     def initial_digest(self) -> str | None:

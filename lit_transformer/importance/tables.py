@@ -24,6 +24,9 @@ SAME = ("format", "weights", "tokenizer", "scoring_set", "signature", "decoding"
 BESIDE = ("criticality_curves.csv", "group_ablation.csv", "examples.json")
 """Files that lie beside the scores, which say what they rest on."""
 
+COMMON = ("component", "kind", "layer", "parameters", "baseline_bleu")
+"""Columns that belong to no scorer alone."""
+
 Row = Mapping[str, Any]
 """The columns of one component, by name: text, numbers, booleans, or None for nothing."""
 
@@ -31,7 +34,8 @@ Row = Mapping[str, Any]
 class ScoreTable:
     """``scores.csv`` and ``scores.json`` of one analysis; each scorer adds its columns.
 
-    Columns that an earlier analysis of the same weights on the same sentences has written stay.
+    Columns that an earlier analysis of the same weights on the same sentences has written stay, but for those of the
+    scorers that add theirs anew.
 
     Args:
         folder: Where the files are.
@@ -47,6 +51,8 @@ class ScoreTable:
         """What the numbers rest on."""
         self._sections: dict[str, Any] = {}
         self._rows: dict[str, dict[str, Any]] = {}
+        self._columns: dict[str, list[str]] = {}
+        self._correlations: dict[str, float] = {}
         self._stale = False
         if (folder / "scores.json").is_file():
             before = read_scores(folder)
@@ -54,20 +60,32 @@ class ScoreTable:
                 log.warning("The scores in %s are of another %s, and are replaced.", folder, ", ".join(other))
                 self._stale = True
             else:
-                self._sections = {k: v for k, v in before.items() if k not in self.about and k != "components"}
+                # What is no object is of no scorer: the earlier analysis told it of itself.
+                self._sections = {
+                    name: value
+                    for name, value in before.items()
+                    if name not in (*self.about, "columns", "correlations") and isinstance(value, dict)
+                }
+                self._correlations = dict(before.get("correlations", {}))
+                self._columns = {name: list(columns) for name, columns in before.get("columns", {}).items()}
                 self._rows = {row["component"]: dict(row) for row in before["components"]}
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """The rows, in canonical order."""
-        return [self._rows[component] for component in sorted(self._rows, key=canonical_key)]
+        """The rows, in canonical order; the columns of a scorer stand together, where they first stood."""
+        names = [*COMMON, *(name for columns in self._columns.values() for name in columns)]
+        places = {name: place for place, name in enumerate(dict.fromkeys(names))}
+        return [
+            dict(sorted(self._rows[component].items(), key=lambda item: places.get(item[0], len(places))))
+            for component in sorted(self._rows, key=canonical_key)
+        ]
 
     def section(self, name: str) -> dict[str, Any]:
         """Return what a scorer has told of the whole model, now or in an earlier analysis of the same; else nothing."""
         return dict(self._sections.get(name, {}))
 
     def add(self, section: str, settings: Mapping[str, Any], rows: Sequence[Row]) -> None:
-        """Add the columns of a scorer.
+        """Add the columns of a scorer, in place of all that it wrote before.
 
         Args:
             section: Name of the scorer.
@@ -75,6 +93,12 @@ class ScoreTable:
             rows: One per component, with ``component`` and the columns.
         """
         self._sections[section] = dict(settings)
+        columns = list(dict.fromkeys(name for row in rows for name in row if name not in COMMON))
+        replaced = {*columns, *self._columns.get(section, ())}
+        for row in self._rows.values():
+            for name in replaced & row.keys():
+                del row[name]
+        self._columns[section] = columns
         self.add_rows(rows)
 
     def add_rows(self, rows: Sequence[Row]) -> None:
@@ -83,7 +107,7 @@ class ScoreTable:
             self._rows.setdefault(str(row["component"]), {}).update(row)
 
     def correlate(self, name: str, first: str, second: str) -> None:
-        """Add the rank correlation of two columns, over the components that have both.
+        """Add the rank correlation of two columns, over the components that have both; where there is none, it goes.
 
         Args:
             name: Under which it stands in ``correlations``.
@@ -94,8 +118,9 @@ class ScoreTable:
             {component: float(row[column]) for component, row in self._rows.items() if row.get(column) is not None}
             for column in (first, second)
         ]
+        self._correlations.pop(name, None)
         if (found := rank_correlation(*columns)) is not None:
-            self._sections.setdefault("correlations", {})[name] = found
+            self._correlations[name] = found
 
     def write(self) -> None:
         """Write both files.
@@ -110,12 +135,14 @@ class ScoreTable:
                 (self._folder / name).unlink(missing_ok=True)
             self._stale = False
         rows = self.rows
-        columns = list(dict.fromkeys(name for row in rows for name in row))
+        found = [{name: value for name, value in row.items() if value is not None} for row in rows]
+        columns = list(dict.fromkeys(name for row in found for name in row))
         # Both texts are made before either is written, so that a bad number leaves no half of a pair.
-        content = {**self.about, **self._sections, "components": rows}
+        found_together = {"correlations": dict(sorted(self._correlations.items()))} if self._correlations else {}
+        content = {**self.about, **self._sections, **found_together, "columns": self._columns, "components": rows}
         text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
         write_text(self._folder / "scores.json", text + "\n")
-        write_text(self._folder / "scores.csv", table_text(columns, rows))
+        write_text(self._folder / "scores.csv", table_text(columns, found))
 
 
 def differing(scores: Mapping[str, Any], about: Mapping[str, Any]) -> list[str]:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Protocol
 from unittest import mock
@@ -16,6 +17,10 @@ from unittest import mock
 import pytest
 import torch
 
+from lit_transformer.importance.early import Decision
+from lit_transformer.importance.evaluation import Evaluation
+from lit_transformer.importance.evaluator import Evaluator
+from lit_transformer.importance.question import Question
 from tests.end_to_end.forking import CAN_FORK, Forked, run_on_two
 from tests.end_to_end.running import (
     COMPONENTS,
@@ -168,6 +173,15 @@ def wait_until(happened: Callable[[], bool]) -> None:
     while not happened():
         assert time.monotonic() < deadline
         time.sleep(0.01)
+
+
+def decided_at_once(evaluator: Evaluator, question: Question) -> Evaluation:
+    """In place of a decision, which needs a hundred sentences."""
+    against = evaluator.evaluate(question.against)
+    decision = {**asdict(Decision("above", against.bleu, 0.0, 100.0, 0.3, 5, 8)), "against": against.bleu}
+    key, nothing = evaluator.key(question), torch.zeros(0, dtype=torch.int32)
+    empty = torch.zeros_like(against.lengths)
+    return Evaluation(key, question.variant, nothing, empty, against.statistics, empty.bool(), decision=decision)
 
 
 class Running(Protocol):
@@ -343,6 +357,20 @@ class TestOptions:
         tables = [read_csv(tmp_path / name / "analysis/average/scores.csv") for name in ("exact", "early")]
         assert tables[0] == tables[1]
         assert read_json(tmp_path / "early/analysis/average/scores.json")["confidence"] == 0.999
+
+
+def test_exact_scores_are_those_without_early_ones_before(trained: Path, tmp_path: Path) -> None:
+    """Whatever a scorer may leave out the second time: bounds, marks, the confidence itself."""
+    args = of("analyze", trained, "--config", "analysis.yaml", "--trainer.callbacks.k=1", "--components=d:ff")
+    with mock.patch.object(Evaluator, "_decide", decided_at_once):
+        succeed([*args, "--confidence=0.999", "--output", "both"], tmp_path)
+    folder = tmp_path / "both/analysis/average/selected"
+    assert {row["early"] for row in read_csv(folder / "scores.csv")} == {"True"}
+    for output in ("both", "exact"):
+        succeed([*args, "--output", output], tmp_path)
+    made = results(tmp_path / "both")
+    assert made.items() >= results(tmp_path / "exact").items()
+    assert read_json(folder / "scores.json").keys().isdisjoint({"confidence"})
 
 
 def test_two_processes_make_the_same_files(whole: Path, trained: Path, tmp_path: Path) -> None:
