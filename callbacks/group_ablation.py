@@ -17,7 +17,7 @@ from lit_transformer.importance.evaluation import Evaluation
 from lit_transformer.importance.evaluator import Asked, Chain, Evaluator, Observer
 from lit_transformer.importance.plan import Plan
 from lit_transformer.importance.ranking import random_order
-from lit_transformer.importance.tables import differing, read_scores, table_text
+from lit_transformer.importance.tables import ScoreTable, differing, read_scores, table_text
 from lit_transformer.importance.variant import Variant, ablation
 from lit_transformer.module import LitTransformer
 from lit_transformer.report.curves import group_ablation_curve
@@ -191,7 +191,7 @@ class GroupAblation(ComponentScorer):
         return gone
 
     def _known_greedy(self, analysis: Analysis, k: int) -> list[str]:
-        rows = self.table(analysis).section(SECTION).get("rows", [])
+        rows = self._kept(analysis, self.table(analysis))
         found = [str(row["component"]) for row in rows if row["order"] == "greedy" and row["component"]]
         if len(found) < k:
             raise UserError(
@@ -199,6 +199,13 @@ class GroupAblation(ComponentScorer):
                 f"{str(self.folder(analysis) / 'scores.json')!r}; run it with order greedy first."
             )
         return found
+
+    def _kept(self, analysis: Analysis, table: ScoreTable) -> list[dict[str, Any]]:
+        """Return the rows of an earlier group ablation among the same components."""
+        section, chosen = table.section(SECTION), self.chosen(analysis)
+        rows: list[dict[str, Any]] = section.get("rows", [])
+        removed = {row["component"] for row in rows if row["component"]}
+        return rows if section.get("components", chosen) == chosen and removed <= set(chosen) else []
 
     def _is_too_much(self, drop: float) -> bool:
         return self.max_loss is not None and drop > self.max_loss
@@ -264,10 +271,13 @@ class GroupAblation(ComponentScorer):
     def _write(self, trainer: Trainer, analysis: Analysis, rows: list[dict[str, Any]]) -> None:
         folder, table = self.folder(analysis), self.table(analysis)
         made = {row["order"] for row in rows}
-        before = table.section(SECTION).get("rows", [])
+        before = self._kept(analysis, table)
+        if table.section(SECTION).get("rows") and not before:
+            log.warning("The group ablation in %s was among other components, and is replaced.", folder)
         rows = [*(row for row in before if row["order"] not in made), *rows]
         test = {"test_set": analysis.about("test")["scoring_set"]} if "test_bleu" in rows[-1] else {}
-        table.add(SECTION, {"chosen_on": "validation", **analysis.decided, **test, "rows": rows}, [])
+        about = {"chosen_on": "validation", "components": self.chosen(analysis), **analysis.decided, **test}
+        table.add(SECTION, {**about, "rows": rows}, [])
         table.write()
         columns = list(dict.fromkeys(name for row in rows for name in row))
         write_text(folder / CURVES, table_text(columns, rows))

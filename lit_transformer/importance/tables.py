@@ -35,7 +35,7 @@ class ScoreTable:
     """``scores.csv`` and ``scores.json`` of one analysis; each scorer adds its columns.
 
     Columns that an earlier analysis of the same weights on the same sentences has written stay, but for those of the
-    scorers that add theirs anew.
+    scorers that add theirs anew: ranks and contributions of two choices of components mean nothing together.
 
     Args:
         folder: Where the files are.
@@ -51,6 +51,7 @@ class ScoreTable:
         """What the numbers rest on."""
         self._sections: dict[str, Any] = {}
         self._rows: dict[str, dict[str, Any]] = {}
+        self._chosen: set[str] = set()
         self._columns: dict[str, list[str]] = {}
         self._correlations: dict[str, float] = {}
         self._stale = False
@@ -95,15 +96,27 @@ class ScoreTable:
         self._sections[section] = dict(settings)
         columns = list(dict.fromkeys(name for row in rows for name in row if name not in COMMON))
         replaced = {*columns, *self._columns.get(section, ())}
-        for row in self._rows.values():
+        given = {str(row["component"]) for row in rows}
+        gone = []
+        for component, row in self._rows.items():
+            if component not in given and not replaced.isdisjoint(row):
+                gone.append(component)
             for name in replaced & row.keys():
                 del row[name]
+        if gone:
+            log.warning(
+                "What %s found for %s goes from the scores in %s: it was scored for other components now.",
+                section,
+                ", ".join(sorted(gone, key=canonical_key)),
+                self._folder,
+            )
         self._columns[section] = columns
         self.add_rows(rows)
 
     def add_rows(self, rows: Sequence[Row]) -> None:
         """Add columns that belong to no scorer."""
         for row in rows:
+            self._chosen.add(str(row["component"]))
             self._rows.setdefault(str(row["component"]), {}).update(row)
 
     def correlate(self, name: str, first: str, second: str) -> None:
@@ -134,6 +147,12 @@ class ScoreTable:
             for name in BESIDE:
                 (self._folder / name).unlink(missing_ok=True)
             self._stale = False
+        # Those of another choice, of which no scorer tells anything any more.
+        self._rows = {
+            component: row
+            for component, row in self._rows.items()
+            if component in self._chosen or not row.keys() <= set(COMMON)
+        }
         rows = self.rows
         found = [{name: value for name, value in row.items() if value is not None} for row in rows]
         columns = list(dict.fromkeys(name for row in found for name in row))

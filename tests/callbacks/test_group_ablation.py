@@ -158,6 +158,28 @@ class TestOtherOrders:
         assert removed["matched-5"] == removed["greedy"]
 
 
+class TestOtherComponents:
+    @pytest.fixture
+    def both(self, fresh: Setup, caplog: pytest.LogCaptureFixture) -> Path:
+        """The folder of the scores of one choice of components, with those of another one before."""
+        for chosen in (["d:*"], ["e:*"]):
+            folder = analyse(fresh, ContributionScore(chosen), GroupAblation(chosen, k=1, test=False)) / "selected"
+        assert "What contribution found for d:sa:1, d:ea:1, d:ff:1 goes from the scores in" in caplog.text
+        assert "was among other components, and is replaced" in caplog.text
+        return folder
+
+    def test_no_ranks_and_no_order_of_two(self, both: Path) -> None:
+        rows = read_csv(both / "scores.csv")
+        assert [row["component"] for row in rows] == ["e:sa:1", "e:ff:1"]
+        assert sorted(row["rank"] for row in rows) == ["1", "2"]
+        assert len(read_csv(both / "group_ablation.csv")) == 2
+        assert json.loads((both / "scores.json").read_text())["group_ablation"]["components"] == ["e:sa:1", "e:ff:1"]
+
+    def test_no_random_order_is_matched_to_that_of_others(self, fresh: Setup, both: Path) -> None:
+        with pytest.raises(UserError, match="matched random orders need a greedy order"):
+            analyse(fresh, GroupAblation(["d:*"], k=1, order="random", matched=True))
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [({"k": 0}, "k is 0"), ({"max_loss": 0.0}, "max_loss is 0.0"), ({"k": 6}, r"k is 6, but .* 5 components")],

@@ -74,13 +74,23 @@ def test_a_scorer_replaces_all_that_it_wrote_and_nothing_else(tmp_path: Path) ->
     content = read_scores(tmp_path)
     assert content["components"] == [
         {"component": "e:sa:1", "criticality": 0.3, "drop": 0.5, "note": None},
-        {"component": "d:ff:2"},
     ]
     assert "confidence" not in content
     assert content["criticality"] == {"epsilon": 0.5}
     assert content["columns"] == {"criticality": ["criticality"], "contribution": ["drop", "note"]}
     with (tmp_path / "scores.csv").open(encoding="utf-8", newline="") as file:
         assert next(csv.reader(file)) == ["component", "criticality", "drop"]
+
+
+def test_two_choices_of_components_are_not_one_table(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    written(tmp_path, {"component": "e:sa:1", "criticality": 0.3}, section="criticality")
+    written(tmp_path, *({**row, "kind": "x", "rank": 1} for row in ROWS))
+    written(tmp_path, {"component": "d:sa:1", "rank": 1})
+    assert read_scores(tmp_path)["components"] == [
+        {"component": "e:sa:1", "kind": "x", "criticality": 0.3},
+        {"component": "d:sa:1", "rank": 1},
+    ]
+    assert "What contribution found for e:sa:1, d:ff:2 goes from the scores in" in caplog.text
 
 
 @pytest.mark.parametrize("about", [{"weights": "b"}, {"signature": "nrefs:2"}])
