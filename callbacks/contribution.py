@@ -82,6 +82,8 @@ class ContributionScore(ComponentScorer):
             asked = {name: analysis.question(variants[name], CAP * baseline.bleu, ("above",)) for name in chosen}
             made = evaluator.run([Chain.of(asked[name], expected_cost(name, layers)) for name in chosen])
         ablations = dict(zip(chosen, made, strict=True))
+        if self.value == "zero":
+            analysis.ablations |= ablations
         if analysis.is_first:
             self._write(trainer, analysis, baseline, ablations)
 

@@ -2,16 +2,22 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 
 from callbacks import BestLossCheckpoint, ContributionScore, CriticalityScore, GroupAblation, InitialWeights
 from lit_transformer.components import kind_of
 from lit_transformer.errors import UserError
+from lit_transformer.importance.early import Decision
+from lit_transformer.importance.evaluation import Evaluation
 from lit_transformer.importance.evaluator import Evaluator
+from lit_transformer.importance.journal import Journal
+from lit_transformer.importance.question import Question
 from lit_transformer.importance.tables import SAME
 from lit_transformer.importance.variant import Variant, ablation
 from tests.callbacks.conftest import Setup
@@ -99,6 +105,75 @@ class TestGreedy:
         expected = next(step for step, loss in enumerate(losses) if loss > limit)
         folder = analyse(run, GroupAblation(k=4, max_loss=limit, test=False))
         assert len(read_csv(folder / "group_ablation.csv")) == expected + 1
+
+
+class Killed(Exception):
+    """In place of a signal."""
+
+
+def sometimes_early(evaluator: Evaluator, question: Question) -> Evaluation:
+    """In place of a decision, which needs a hundred sentences: a drop well above the threshold is about as large."""
+    against, whole = evaluator.evaluate(question.against), evaluator._make(question.variant)
+    drop = against.bleu - whole.bleu
+    if drop < question.threshold + 0.2:
+        return whole
+    # An estimate that no other question would give.
+    estimate = drop * (1 - int(evaluator.key(question)[:3], 16) / 1e5)
+    decision = Decision("above", estimate, question.threshold, 99.0, 0.1, 5, 8)
+    return replace(whole, key=evaluator.key(question), decision={**asdict(decision), "against": against.bleu})
+
+
+class TestEarlyDecisions:
+    """Wherever an analysis with early decisions is killed, the same command ends with the same files."""
+
+    @pytest.fixture(autouse=True)
+    def quick(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(Evaluator, "_decide", sometimes_early)
+        monkeypatch.setattr("callbacks.contribution.heat_map", lambda *_, **__: None)
+        monkeypatch.setattr("callbacks.group_ablation.group_ablation_curve", lambda *_, **__: None)
+
+    def made(self, setup: Setup, scorers: Sequence[Any], kill_after: int | None = None) -> dict[str, bytes]:
+        """Analyse, and return the files that must not depend on how it was made."""
+        add, added = Journal.add, 0
+
+        def counting(journal: Journal, evaluation: Evaluation) -> None:
+            nonlocal added
+            add(journal, evaluation)
+            added += 1
+            if added == kill_after:
+                raise Killed
+
+        with mock.patch.object(Journal, "add", counting):
+            trainer = setup.trainer(list(scorers))
+            path = str(setup.folder / "checkpoints/best-loss.ckpt")
+            trainer.analyze(setup.module(), setup.data(), path, confidence=0.99)
+        folder = setup.folder / "analysis/best-loss"
+        paths = [*folder.glob("evaluations/*"), *folder.glob("**/scores.*"), *folder.glob("**/group_ablation.csv")]
+        return {path.name: path.read_bytes() for path in paths}
+
+    @pytest.mark.parametrize(
+        "scorers",
+        [
+            [GroupAblation(["d:*"], k=2, test=False)],
+            [ContributionScore(["d:*"]), GroupAblation(["d:*"], k=2, test=False)],
+            [ContributionScore(["d:ea", "d:sa"]), GroupAblation(["d:*"], k=2, test=False)],
+        ],
+    )
+    def test_killed_after_each_evaluation(self, fresh: Setup, scorers: Sequence[Any]) -> None:
+        whole = self.made(fresh, scorers)
+        journal = (fresh.folder / "analysis/best-loss/evaluations.jsonl").read_text().splitlines()
+        assert any('"decision"' in line for line in journal)
+        assert len(journal) >= 6
+        for place in range(1, len(journal)):
+            shutil.rmtree(fresh.folder / "analysis")
+            with pytest.raises(Killed):
+                self.made(fresh, scorers, place)
+            again = self.made(fresh, scorers)
+            assert [name for name in whole.keys() | again.keys() if whole.get(name) != again.get(name)] == [], place
+
+    def test_made_again(self, fresh: Setup) -> None:
+        scorers = [ContributionScore(), GroupAblation(k=3, test=False)]
+        assert self.made(fresh, scorers) == self.made(fresh, scorers)
 
 
 class TestOtherOrders:
