@@ -14,6 +14,7 @@ from lit_transformer.components import canonical_key
 from lit_transformer.errors import UserError
 from lit_transformer.files import write_text
 from lit_transformer.importance.ranking import rank_correlation
+from lit_transformer.importance.score_checks import check_content, parsed
 
 log = logging.getLogger(__name__)
 
@@ -191,24 +192,25 @@ def read_scores(folder: Path) -> dict[str, Any]:
         folder: The folder of the analysis.
 
     Raises:
-        UserError: It is missing, is no file of scores, or was edited into something that means nothing.
+        UserError: It is missing, is no file of scores, is a newer version's, or was edited into something that means
+            nothing.
     """
     path = folder / "scores.json"
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-        rows = content["components"]
-        components = [row["component"] for row in rows]
-        sorted(components, key=canonical_key)
-        if len(set(components)) != len(components):
-            raise ValueError("a component has two rows")
-        numbers = [row[name] for row in rows for name in ("drop", "contribution", "criticality") if name in row]
-        if not all(isinstance(number, (int, float)) for number in numbers):
-            raise ValueError("a score is no number")
+        content = parsed(path.read_text(encoding="utf-8"))
+        version = content.get("format") if isinstance(content, dict) else None
+        if isinstance(version, int) and version > SCORES_FORMAT:
+            raise UserError(
+                f"{str(path)!r} has format {version}, this version reads up to {SCORES_FORMAT}; install a newer "
+                "lit-transformer."
+            )
+        check_content(content)
     except FileNotFoundError as error:
         raise UserError(f"no scores in {str(folder)!r}; run `lit-transformer analyze` first.") from error
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (OSError, ValueError) as error:
         raise UserError(
             f"{str(path)!r} holds no scores that can be read ({error}); remove it and analyze again, which reuses "
             "the evaluations in the journal."
         ) from error
-    return content
+    found: dict[str, Any] = content
+    return found

@@ -26,13 +26,14 @@ ROWS = [
     },
     {"component": "d:ff:2", "parameters": 2000, "drop": 12.345, "contribution": 1.0, "criticality": 0.9},
 ]
+STEP = {"step": 0, "component": "", "validation_bleu": 30.0, "validation_drop": 0.0}
 SCORES = {
     "baseline": {"bleu": 30.0},
     "scoring_set": {"name": "validation", "sentences": 500},
     "signature": "nrefs:1|tok:13a",
     "decoding": {"beam": 4},
     "correlations": {"contribution_and_criticality": 0.875},
-    "group_ablation": {"rows": [{"order": "greedy", "step": 0}, {"order": "random-1", "step": 0}]},
+    "group_ablation": {"rows": [{"order": order, **STEP} for order in ("greedy", "random-1")]},
     "components": ROWS,
 }
 
