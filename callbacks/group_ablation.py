@@ -192,7 +192,7 @@ class GroupAblation(ComponentScorer):
         return gone
 
     def _known_greedy(self, analysis: Analysis, k: int) -> list[str]:
-        rows = self._kept(analysis, self.table(analysis))
+        rows = self._kept(analysis, self.table(analysis)).get("rows", [])
         found = [str(row["component"]) for row in rows if row["order"] == "greedy" and row["component"]]
         if len(found) < k:
             raise UserError(
@@ -201,12 +201,11 @@ class GroupAblation(ComponentScorer):
             )
         return found
 
-    def _kept(self, analysis: Analysis, table: ScoreTable) -> list[dict[str, Any]]:
-        """Return the rows of an earlier group ablation among the same components."""
+    def _kept(self, analysis: Analysis, table: ScoreTable) -> dict[str, Any]:
+        """Return the section of an earlier group ablation among the same components."""
         section, chosen = table.section(SECTION), self.chosen(analysis)
-        rows: list[dict[str, Any]] = section.get("rows", [])
-        removed = {row["component"] for row in rows if row["component"]}
-        return rows if section.get("components", chosen) == chosen and removed <= set(chosen) else []
+        removed = {row["component"] for row in section.get("rows", []) if row["component"]}
+        return section if section.get("components", chosen) == chosen and removed <= set(chosen) else {}
 
     def _is_too_much(self, drop: float) -> bool:
         return self.max_loss is not None and drop > self.max_loss
@@ -272,13 +271,9 @@ class GroupAblation(ComponentScorer):
     def _write(self, trainer: Trainer, analysis: Analysis, rows: list[dict[str, Any]]) -> None:
         folder, table = self.folder(analysis), self.table(analysis)
         made = {row["order"] for row in rows}
-        before = self._kept(analysis, table)
-        if table.section(SECTION).get("rows") and not before:
-            log.warning("The group ablation in %s was among other components, and is replaced.", folder)
-        rows = [*(row for row in before if row["order"] not in made), *rows]
-        test = {"test_set": analysis.about("test")["scoring_set"]} if "test_bleu" in rows[-1] else {}
-        about = {"chosen_on": "validation", "components": self.chosen(analysis), **analysis.decided, **test}
-        table.add(SECTION, {**about, "rows": rows}, [])
+        section = self._joined(analysis, table, rows)
+        rows = section["rows"]
+        table.add(SECTION, section, [])
         table.write()
         columns = list(dict.fromkeys(name for row in rows for name in row))
         write_text(folder / CURVES, table_text(columns, rows))
@@ -292,3 +287,30 @@ class GroupAblation(ComponentScorer):
             for row in new:
                 logger.log_metrics({f"analysis/{SECTION}/{row['order']}/{row['step']}": row["validation_bleu"]})
         log_group_ablation(trainer.loggers, new, picture)
+
+    def _joined(self, analysis: Analysis, table: ScoreTable, made: list[dict[str, Any]]) -> dict[str, Any]:
+        """Return the section of these rows and of the other orders that were made before among the same components."""
+        before, folder = self._kept(analysis, table), self.folder(analysis)
+        if table.section(SECTION) and not before:
+            log.warning("The group ablation in %s was among other components, and is replaced.", folder)
+        orders = {row["order"] for row in made}
+        kept = [row for row in before.get("rows", []) if row["order"] not in orders]
+        tests = [before["test_set"]] if "test_set" in before and any("test_bleu" in row for row in kept) else []
+        if "test_bleu" in made[0]:
+            found = analysis.about("test")["scoring_set"]
+            if tests and tests[0] != found:
+                log.warning("The other orders in %s lose their BLEU on test, which was that of another set.", folder)
+            if tests != [found]:
+                kept = [{name: row[name] for name in row if name not in ("test_bleu", "test_drop")} for row in kept]
+            tests = [found]
+        decided = analysis.decided
+        if "greedy" not in orders:
+            # No other order is made by decisions.
+            decided = {"confidence": before["confidence"]} if "confidence" in before else {}
+        return {
+            "chosen_on": "validation",
+            "components": self.chosen(analysis),
+            **decided,
+            **({"test_set": tests[0]} if tests else {}),
+            "rows": [*kept, *made],
+        }

@@ -233,6 +233,42 @@ class TestOtherOrders:
         assert removed["matched-5"] == removed["greedy"]
 
 
+class TestSeveralOrders:
+    def test_the_test_set_stays_with_what_was_scored_on_it(self, fresh: Setup) -> None:
+        path = analyse(fresh, GroupAblation(["d:*"], k=1)) / "selected/scores.json"
+        before = json.loads(path.read_text())["group_ablation"]
+        analyse(fresh, GroupAblation(["d:*"], k=1, order="random", seeds=[1], test=False))
+        section = json.loads(path.read_text())["group_ablation"]
+        assert section["test_set"] == before["test_set"]
+        assert section["rows"][:2] == before["rows"]
+        assert [row["order"] for row in section["rows"] if "test_bleu" not in row] == ["random-1"] * 2
+        analyse(fresh, GroupAblation(["d:*"], k=1, test=False))
+        section = json.loads(path.read_text())["group_ablation"]
+        assert not any("test_bleu" in row for row in section["rows"])
+        assert "test_set" not in section
+
+    def test_two_test_sets_are_not_told_as_one(self, fresh: Setup, caplog: pytest.LogCaptureFixture) -> None:
+        path = analyse(fresh, GroupAblation(["d:*"], k=1)) / "selected/scores.json"
+        section = json.loads(path.read_text())
+        section["group_ablation"]["test_set"]["digest"] = "other"
+        path.write_text(json.dumps(section))
+        analyse(fresh, GroupAblation(["d:*"], k=1, order="random", seeds=[1]))
+        section = json.loads(path.read_text())["group_ablation"]
+        assert section["test_set"]["digest"] != "other"
+        assert [row["order"] for row in section["rows"] if "test_bleu" in row] == ["random-1"] * 2
+        assert "lose their BLEU on test" in caplog.text
+
+    def test_the_confidence_stays_with_the_greedy_order(self, fresh: Setup) -> None:
+        path = fresh.folder / "checkpoints/best-loss.ckpt"
+        for scorer in (GroupAblation(["d:*"], k=1), GroupAblation(["d:*"], k=1, order="random", seeds=[1])):
+            confidence = 0.99 if scorer.order == "greedy" else None
+            trainer = fresh.trainer([scorer])
+            trainer.analyze(fresh.module(), fresh.data(), str(path), confidence=confidence)
+        about = json.loads((fresh.folder / "analysis/best-loss/selected/scores.json").read_text())
+        assert "confidence" not in about
+        assert about["group_ablation"]["confidence"] == 0.99
+
+
 class TestOtherComponents:
     @pytest.fixture
     def both(self, fresh: Setup, caplog: pytest.LogCaptureFixture) -> Path:
