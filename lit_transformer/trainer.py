@@ -275,11 +275,13 @@ class Trainer(pl.Trainer):
         training = model.training
         model.to(self.strategy.root_device).eval()
         try:
-            self._score(model, Analysis(model, datamodule, path, output, self.analysis_settings), scoring)
+            analysis = Analysis(model, datamodule, path, output, self.analysis_settings)
+            with analysis.dealer.alive():
+                self._score(model, analysis, scoring)
+                analysis.dealer.gather([])
         finally:
             model.train(training)
             model.cpu()
-        self.strategy.barrier()
 
     def _score(self, model: LitTransformer, analysis: Analysis, scoring: Sequence[ScoringCallback]) -> None:
         if self.analysis_settings.dry_run:
@@ -300,8 +302,8 @@ class Trainer(pl.Trainer):
             analysis.decisions = sum(len(plan.variants) + plan.at_most for plan in plans)
         for callback in scoring:
             callback.on_analyze(self, model, analysis)
-            # The next one may read what the first process has written.
-            self.strategy.barrier()
+            # The next one may read what the first process has written. No barrier: where a process is gone, this tells.
+            analysis.dealer.gather([])
         for other in self.callbacks:
             if (finish := getattr(other, "on_analysis_finished", None)) is not None:
                 finish(self, model, analysis)

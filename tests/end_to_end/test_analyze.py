@@ -17,11 +17,12 @@ from unittest import mock
 import pytest
 import torch
 
+from lit_transformer.importance import heartbeat
 from lit_transformer.importance.early import Decision
 from lit_transformer.importance.evaluation import Evaluation
 from lit_transformer.importance.evaluator import Evaluator
 from lit_transformer.importance.question import Question
-from tests.end_to_end.forking import CAN_FORK, Forked, run_on_two
+from tests.end_to_end.forking import CAN_FORK, Forked, run_on_two, two_processes
 from tests.end_to_end.running import (
     COMPONENTS,
     of,
@@ -175,6 +176,11 @@ def wait_until(happened: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
+def impatient() -> None:
+    """Let a process be missed soon."""
+    heartbeat.BEAT_SECONDS, heartbeat.SILENCE_SECONDS = 0.2, 3.0
+
+
 def decided_at_once(evaluator: Evaluator, question: Question) -> Evaluation:
     """In place of a decision, which needs a hundred sentences."""
     against = evaluator.evaluate(question.against)
@@ -232,6 +238,23 @@ class TestGoingOn:
         assert not any("Traceback" in line or line.startswith("frame #") for line in said)
         succeed(args, tmp_path)
         assert results(tmp_path / "killed") == results(whole)
+
+    @pytest.mark.skipif(not CAN_FORK, reason="forks, which autograd can't beside a GPU")
+    def test_another_process_that_dies_is_noticed_by_the_first(self, trained: Path, tmp_path: Path) -> None:
+        """As on two nodes: nobody but the first process can tell."""
+        args = of("analyze", trained, *EVERYTHING, "--output", "killed")
+        first, second = two_processes(args, tmp_path, impatient)
+        try:
+            far_enough(first, tmp_path, lines=6)
+            second.kill()
+            assert first.wait(timeout=60) == 2, first.errors
+        finally:
+            first.kill()
+        # While it waits for work to be done, or while it hands on what was found.
+        told = "process 1 of the analysis (the first is 0) has shown no sign", "another process of the analysis is gone"
+        assert any(line in first.errors for line in told)
+        assert "Traceback" not in first.errors
+        assert first.errors.count("lit-transformer: error:") == 1
 
     def test_nothing_is_evaluated_again(self, trained: Path, tmp_path: Path) -> None:
         succeed(of("analyze", trained, *EVERYTHING), tmp_path)
