@@ -12,6 +12,7 @@ from typing import Any, Protocol, runtime_checkable
 import pytorch_lightning as pl
 import yaml
 from pytorch_lightning.accelerators import CPUAccelerator
+from pytorch_lightning.utilities.exceptions import SIGTERMException
 from typing_extensions import override
 
 from lit_transformer.analysis import Analysis, AnalysisSettings, Decoding
@@ -22,6 +23,7 @@ from lit_transformer.files import make_folder, write_text
 from lit_transformer.importance.plan import Plan
 from lit_transformer.model import weights_digest
 from lit_transformer.module import LitTransformer
+from lit_transformer.signals import ended_by_sigterm
 from lit_transformer.terminal_tables import print_plans, print_scores
 from lit_transformer.trainer_checks import check_callbacks, check_resumable, interval_checked, options_checked
 from lit_transformer.translations import read_input, write_lines, write_translations
@@ -272,11 +274,13 @@ class Trainer(pl.Trainer):
         self._adopt(str(path), datamodule)
         with self._without_batches():
             super().validate(model, None, str(path), False, datamodule, True)
+        if self.received_sigterm:
+            raise SIGTERMException
         training = model.training
         model.to(self.strategy.root_device).eval()
         try:
             analysis = Analysis(model, datamodule, path, output, self.analysis_settings)
-            with analysis.dealer.alive():
+            with analysis.dealer.alive(), ended_by_sigterm():
                 self._score(model, analysis, scoring)
                 analysis.dealer.gather([])
         finally:
