@@ -82,6 +82,8 @@ class ContributionScore(ComponentScorer):
             asked = {name: analysis.question(variants[name], CAP * baseline.bleu, ("above",)) for name in chosen}
             made = evaluator.run([Chain.of(asked[name], expected_cost(name, layers)) for name in chosen])
         ablations = dict(zip(chosen, made, strict=True))
+        if self.value == "zero":
+            analysis.ablations |= ablations
         if analysis.is_first:
             self._write(trainer, analysis, baseline, ablations)
 
@@ -91,11 +93,14 @@ class ContributionScore(ComponentScorer):
         made = contribution_table(baseline, ablations, self.epsilon, self.least, self._prefix)
         exact = {name: analysis.evaluator.exact_matches(found) for name, found in ablations.items()}
         exact = {"baseline": analysis.evaluator.exact_matches(baseline), **exact}
-        section = {**made.about, **({"exact_match": exact} if exact["baseline"] else {})}
+        section = {**made.about, **analysis.decided, **({"exact_match": exact} if exact["baseline"] else {})}
         table = self.table(analysis)
         table.add(f"{self._prefix}contribution", section, made.rows)
         table.correlate("drop_and_mean_drop", "drop", "mean_drop")
         table.correlate(f"{self._prefix}drop_and_loss_rise", f"{self._prefix}drop", f"{self._prefix}loss_rise")
+        # Those with other scorers' columns are of an earlier analysis otherwise.
+        table.correlate("contribution_and_criticality", "contribution", "criticality")
+        table.correlate("drop_and_rerandomized_drop", "drop", "rerandomized_drop")
         table.write()
         if not self._prefix:
             self._write_examples(analysis, table, baseline, ablations)

@@ -53,13 +53,10 @@ class _Found:
 
     def early(self) -> dict[str, Any]:
         """Return how many of the decisions were taken early, and the bounds of the one that gave the score."""
-        early = sum(made.early for made in self.evaluations.values())
-        if not early:
-            return {}
         last = self.evaluations.get(self.result.criticality)
         bounds = {} if last is None or not last.early or last.decision is None else last.decision
         return {
-            "criticality_early": early,
+            "criticality_early": sum(made.early for made in self.evaluations.values()),
             "criticality_drop_lower": bounds.get("lower"),
             "criticality_drop_upper": bounds.get("upper"),
         }
@@ -221,6 +218,7 @@ class CriticalityScore(ComponentScorer):
         ]
         table.add("criticality", self._about(analysis, baseline, epsilon, found), rows)
         table.correlate("contribution_and_criticality", "contribution", "criticality")
+        table.correlate("criticality_and_module_criticality", "criticality", "module_criticality")
         table.write()
         curves = [
             {
@@ -246,6 +244,7 @@ class CriticalityScore(ComponentScorer):
             "grid": self.grid,
             "include_norm": self.include_norm,
             "initial_weights": analysis.initial_digest,
+            **analysis.decided,
         }
         if self.search == "bisect" and self.grid == "needed":
             about["assumes"] = "a drop that never rises with alpha"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from typing_extensions import override
@@ -17,7 +17,7 @@ from lit_transformer.importance.evaluation import Evaluation
 from lit_transformer.importance.evaluator import Asked, Chain, Evaluator, Observer
 from lit_transformer.importance.plan import Plan
 from lit_transformer.importance.ranking import random_order
-from lit_transformer.importance.tables import read_scores, table_text
+from lit_transformer.importance.tables import ScoreTable, differing, read_scores, table_text
 from lit_transformer.importance.variant import Variant, ablation
 from lit_transformer.module import LitTransformer
 from lit_transformer.report.curves import group_ablation_curve
@@ -136,24 +136,40 @@ class GroupAblation(ComponentScorer):
             kinds = [kind_of(name) for name in self._known_greedy(analysis, k)] if self.matched else None
             name = "matched" if self.matched else "random"
             return {f"{name}-{seed}": random_order(chosen, k, seed, kinds) for seed in self.seeds}
-        made = (analysis.folder / "scores.json").is_file()
-        rows = {row["component"]: row for row in read_scores(analysis.folder)["components"]} if made else {}
-        missing = [name for name in chosen if self.order not in rows.get(name, {})]
-        if missing:
-            raise UserError(
-                f"GroupAblation's order is {self.order!r}, but {', '.join(missing)} have no such score in "
-                f"{str(analysis.folder)!r}; run {self.order.capitalize()}Score first, in the same analysis or before."
-            )
+        rows = self._scored(analysis, chosen)
         score = {name: (rows[name][self.order], rows[name].get("drop", 0.0)) for name in chosen}
         return {self.order: sorted(chosen, key=lambda name: (*score[name], canonical_key(name)))[: self._count(chosen)]}
+
+    def _scored(self, analysis: Analysis, chosen: Sequence[str]) -> dict[str, Mapping[str, Any]]:
+        """Return the rows of these components in scores that are of this model on these sentences.
+
+        Raises:
+            UserError: There are none that hold the score of the order for all of them.
+        """
+        told = []
+        # Those of some components first: a contribution is relative to what it was scored with.
+        for folder in dict.fromkeys((self.folder(analysis), analysis.folder)):
+            scores = read_scores(folder) if (folder / "scores.json").is_file() else {}
+            other = differing(scores, analysis.about()) if scores else []
+            rows = {row["component"]: row for row in scores.get("components", []) if not other}
+            missing = [name for name in chosen if self.order not in rows.get(name, {})]
+            if not missing:
+                return rows
+            of_another = f" (those there are of another {', '.join(other)})" if other else ""
+            told.append(f"{', '.join(missing)} have no such score in {str(folder)!r}{of_another}")
+        raise UserError(
+            f"GroupAblation's order is {self.order!r}, but {', and '.join(told)}; run {self.order.capitalize()}Score "
+            "first, in the same analysis or before."
+        )
 
     def _greedy(self, analysis: Analysis, chosen: list[str]) -> list[str]:
         evaluator, baseline = analysis.evaluator, analysis.evaluator.evaluate()
         layers = analysis.module.network.config.decoder_layers
         gone: list[str] = []
+        # Not what the journal knows: an analysis that was killed in the first step would go on as another one.
+        before = analysis.ablations if analysis.ablations.keys() >= set(chosen) else {}
         rivals = sorted(
-            (name for name in chosen if evaluator.known(ablation(name))),
-            key=lambda name: -evaluator.evaluate(ablation(name)).bleu,
+            (name for name in chosen if name in before and not before[name].early), key=lambda name: -before[name].bleu
         )
         while len(gone) < self._count(chosen):
             left = {name: ablation(*gone, name, draft=gone) for name in chosen if name not in gone}
@@ -176,7 +192,7 @@ class GroupAblation(ComponentScorer):
         return gone
 
     def _known_greedy(self, analysis: Analysis, k: int) -> list[str]:
-        rows = self.table(analysis).section(SECTION).get("rows", [])
+        rows = self._kept(analysis, self.table(analysis)).get("rows", [])
         found = [str(row["component"]) for row in rows if row["order"] == "greedy" and row["component"]]
         if len(found) < k:
             raise UserError(
@@ -184,6 +200,12 @@ class GroupAblation(ComponentScorer):
                 f"{str(self.folder(analysis) / 'scores.json')!r}; run it with order greedy first."
             )
         return found
+
+    def _kept(self, analysis: Analysis, table: ScoreTable) -> dict[str, Any]:
+        """Return the section of an earlier group ablation among the same components."""
+        section, chosen = table.section(SECTION), self.chosen(analysis)
+        removed = {row["component"] for row in section.get("rows", []) if row["component"]}
+        return section if section.get("components", chosen) == chosen and removed <= set(chosen) else {}
 
     def _is_too_much(self, drop: float) -> bool:
         return self.max_loss is not None and drop > self.max_loss
@@ -249,10 +271,9 @@ class GroupAblation(ComponentScorer):
     def _write(self, trainer: Trainer, analysis: Analysis, rows: list[dict[str, Any]]) -> None:
         folder, table = self.folder(analysis), self.table(analysis)
         made = {row["order"] for row in rows}
-        before = table.section(SECTION).get("rows", [])
-        rows = [*(row for row in before if row["order"] not in made), *rows]
-        test = {"test_set": analysis.about("test")["scoring_set"]} if "test_bleu" in rows[-1] else {}
-        table.add(SECTION, {"chosen_on": "validation", **test, "rows": rows}, [])
+        section = self._joined(analysis, table, rows)
+        rows = section["rows"]
+        table.add(SECTION, section, [])
         table.write()
         columns = list(dict.fromkeys(name for row in rows for name in row))
         write_text(folder / CURVES, table_text(columns, rows))
@@ -266,3 +287,30 @@ class GroupAblation(ComponentScorer):
             for row in new:
                 logger.log_metrics({f"analysis/{SECTION}/{row['order']}/{row['step']}": row["validation_bleu"]})
         log_group_ablation(trainer.loggers, new, picture)
+
+    def _joined(self, analysis: Analysis, table: ScoreTable, made: list[dict[str, Any]]) -> dict[str, Any]:
+        """Return the section of these rows and of the other orders that were made before among the same components."""
+        before, folder = self._kept(analysis, table), self.folder(analysis)
+        if table.section(SECTION) and not before:
+            log.warning("The group ablation in %s was among other components, and is replaced.", folder)
+        orders = {row["order"] for row in made}
+        kept = [row for row in before.get("rows", []) if row["order"] not in orders]
+        tests = [before["test_set"]] if "test_set" in before and any("test_bleu" in row for row in kept) else []
+        if "test_bleu" in made[0]:
+            found = analysis.about("test")["scoring_set"]
+            if tests and tests[0] != found:
+                log.warning("The other orders in %s lose their BLEU on test, which was that of another set.", folder)
+            if tests != [found]:
+                kept = [{name: row[name] for name in row if name not in ("test_bleu", "test_drop")} for row in kept]
+            tests = [found]
+        decided = analysis.decided
+        if "greedy" not in orders:
+            # No other order is made by decisions.
+            decided = {"confidence": before["confidence"]} if "confidence" in before else {}
+        return {
+            "chosen_on": "validation",
+            "components": self.chosen(analysis),
+            **decided,
+            **({"test_set": tests[0]} if tests else {}),
+            "rows": [*kept, *made],
+        }

@@ -13,7 +13,7 @@ from pathlib import Path
 from lit_transformer import __version__
 from lit_transformer.errors import FirstProcessGoneError, UserError
 from lit_transformer.parser_messages import parser_line
-from lit_transformer.terminal import QUIET, is_live, is_quiet
+from lit_transformer.terminal import QUIET, is_first_process, is_live, is_quiet
 
 DEBUG = "LIT_TRANSFORMER_DEBUG"
 # What Lightning says in every run, whatever happens in it.
@@ -88,7 +88,7 @@ def main(args: Sequence[str] | None = None) -> None:
         status = status_of_signal(stop)
         if status is None or (status == INTERRUPTED and os.environ.get(DEBUG)):
             raise
-        if os.environ.get("LOCAL_RANK", "0") == "0":
+        if is_first_process():
             what = "interrupted" if status == INTERRUPTED else "terminated"
             how = GOING_ON.get(args[0], "the same command starts again")
             print(f"lit-transformer: {what}. What was written is whole; {how}.", file=sys.stderr)
@@ -97,6 +97,7 @@ def main(args: Sequence[str] | None = None) -> None:
         message = message_for_user(error)
         if message is None or os.environ.get(DEBUG):
             raise
+        # Once on each node: what is wrong may be wrong on one of them only.
         if os.environ.get("LOCAL_RANK", "0") == "0" or isinstance(error, FirstProcessGoneError):
             print(f"lit-transformer: error: {message}", file=sys.stderr)
         _leave_process_group()
@@ -234,11 +235,10 @@ def _leave_process_group() -> None:
 
 def _set_up_messages() -> None:
     """Show our messages on standard error, and spare the user those that ask for nothing."""
-    first = os.environ.get("LOCAL_RANK", "0") == "0" and os.environ.get("RANK", "0") == "0"
     least = logging.WARNING if is_quiet() else logging.INFO
     for name in ("lit_transformer", "callbacks"):
         logger = logging.getLogger(name)
-        logger.setLevel(least if first else logging.ERROR)
+        logger.setLevel(least if is_first_process() else logging.ERROR)
         logger.propagate = False
         logger.handlers = [_MessageHandler()]
     for name in ("pytorch_lightning.utilities.rank_zero", "lightning_fabric.utilities.seed"):
@@ -260,7 +260,7 @@ def _set_up_lightning_messages() -> None:
     """Show Lightning's messages as ours; it sets up its own way when it is imported."""
     for name in ("pytorch_lightning", "lightning_fabric"):
         logger = logging.getLogger(name)
-        logger.setLevel(logging.WARNING if is_quiet() else logging.INFO)
+        logger.setLevel(logging.INFO if is_first_process() and not is_quiet() else logging.WARNING)
         logger.handlers = [_MessageHandler()]
 
 

@@ -21,6 +21,7 @@ from lit_transformer.data.encoded import EncodedCorpus
 from lit_transformer.errors import UserError
 from lit_transformer.importance.dealing import Dealer, StoreDealer
 from lit_transformer.importance.early import Answer, critical_value
+from lit_transformer.importance.evaluation import Evaluation
 from lit_transformer.importance.evaluator import Asked, Evaluator
 from lit_transformer.importance.journal import Journal
 from lit_transformer.importance.question import Question
@@ -102,6 +103,8 @@ class Analysis:
         self.evaluator_of = cache(self._evaluator_of)
         self.decisions = 0
         """Upper bound of the number of early decisions, over all scorers."""
+        self.ablations: dict[str, Evaluation] = {}
+        """What the scorers of this analysis have found so far without each component by itself, early or not."""
 
     @property
     def is_sample(self) -> bool:
@@ -176,8 +179,13 @@ class Analysis:
             "checkpoint": self.checkpoint.name,
             **self.module.scoring_settings(split, self._rows(split)),
             "search": self.search,
-            **({} if self.settings.confidence is None else {"confidence": self.settings.confidence}),
+            **self.decided,
         }
+
+    @property
+    def decided(self) -> dict[str, float]:
+        """Under ``confidence``, that of the early decisions; empty where none are taken."""
+        return {} if self.settings.confidence is None else {"confidence": self.settings.confidence}
 
     @cached_property
     def initial_digest(self) -> str | None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from pytorch_lightning.utilities.rank_zero import rank_zero_only
 
 from lit_transformer.errors import UserError
+from lit_transformer.terminal import is_first_process
 
 _VARIABLE = "LIT_TRANSFORMER_RUN_FOLDER"
 
@@ -31,7 +32,8 @@ def new_run_folder(runs_dir: str | Path, name: str) -> Path:
         raise UserError(
             f"--name {name!r} is no name of a folder; use letters, digits, '.', '_', '+' and '-', a letter first."
         )
-    first = getattr(rank_zero_only, "rank", 0) == 0
+    # Lightning itself does not know the node yet.
+    first = getattr(rank_zero_only, "rank", 0) == 0 and is_first_process()
     if not first and (told := os.environ.get(_VARIABLE)):
         return Path(told)
     experiment = Path(runs_dir) / name

@@ -28,6 +28,17 @@ def is_quiet() -> bool:
     return bool(os.environ.get(QUIET))
 
 
+def is_first_process() -> bool:
+    """Whether this is the first of all processes, on any node, by what started it; it alone shows what is for all."""
+    told = os.environ
+    if "RANK" in told:
+        return told["RANK"] == "0"
+    node = told.get("NODE_RANK", told.get("GROUP_RANK"))
+    if node is not None or "LOCAL_RANK" in told:
+        return (node or "0", told.get("LOCAL_RANK", "0")) == ("0", "0")
+    return told.get("SLURM_PROCID", "0") == "0"
+
+
 def is_live() -> bool:
     """Whether a line on standard error can be drawn again."""
     # Not what rich says: FORCE_COLOR makes a terminal of a log file to it.

@@ -65,7 +65,7 @@ def print_criticalities(rows: Sequence[Mapping[str, Any]], about: Mapping[str, A
             f"{row['criticality_drop']:+.2f}",
             f"{row['relative_distance']:.2f}",
             f"{row['cosine']:.2f}",
-            ("moved little" if row["moved_little"] else "") or ("early" if "criticality_early" in row else ""),
+            ("moved little" if row["moved_little"] else "") or ("early" if row.get("criticality_early") else ""),
         ]
         for row in sorted(scored, key=lambda row: int(row["criticality_rank"]))
     ]

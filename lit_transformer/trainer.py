@@ -12,6 +12,7 @@ from typing import Any, Protocol, runtime_checkable
 import pytorch_lightning as pl
 import yaml
 from pytorch_lightning.accelerators import CPUAccelerator
+from pytorch_lightning.utilities.exceptions import SIGTERMException
 from typing_extensions import override
 
 from lit_transformer.analysis import Analysis, AnalysisSettings, Decoding
@@ -23,6 +24,7 @@ from lit_transformer.files import make_folder, write_text
 from lit_transformer.importance.plan import Plan
 from lit_transformer.model import weights_digest
 from lit_transformer.module import LitTransformer
+from lit_transformer.signals import ended_by_sigterm
 from lit_transformer.terminal_tables import print_plans, print_scores
 from lit_transformer.trainer_checks import check_callbacks, check_resumable, interval_checked, options_checked
 from lit_transformer.translations import read_input, write_lines, write_translations
@@ -273,14 +275,18 @@ class Trainer(pl.Trainer):
         self._adopt(str(path), datamodule)
         with self._without_batches():
             super().validate(model, None, str(path), False, datamodule, True)
+        if self.received_sigterm:
+            raise SIGTERMException
         training = model.training
         model.to(self.strategy.root_device).eval()
         try:
-            self._score(model, Analysis(model, datamodule, path, output, self.analysis_settings), scoring)
+            analysis = Analysis(model, datamodule, path, output, self.analysis_settings)
+            with analysis.dealer.alive(), ended_by_sigterm():
+                self._score(model, analysis, scoring)
+                analysis.dealer.gather([])
         finally:
             model.train(training)
             model.cpu()
-        self.strategy.barrier()
 
     def _score(self, model: LitTransformer, analysis: Analysis, scoring: Sequence[ScoringCallback]) -> None:
         if self.analysis_settings.dry_run:
@@ -303,8 +309,8 @@ class Trainer(pl.Trainer):
             analysis.decisions = sum(len(plan.variants) + plan.at_most for plan in plans)
         for callback in scoring:
             callback.on_analyze(self, model, analysis)
-            # The next one may read what the first process has written.
-            self.strategy.barrier()
+            # The next one may read what the first process has written. No barrier: where a process is gone, this tells.
+            analysis.dealer.gather([])
         for other in self.callbacks:
             if (finish := getattr(other, "on_analysis_finished", None)) is not None:
                 finish(self, model, analysis)

@@ -49,6 +49,12 @@ def test_runs_that_start_at_once_share_no_folder(tmp_path: Path, monkeypatch: py
     assert [path.name for path in made] == ["version_0", "version_1", "version_2"]
 
 
+def test_the_first_process_of_another_node_makes_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NODE_RANK", "1")
+    assert new_run_folder(tmp_path, "demo") == tmp_path / "demo"
+    assert not list(tmp_path.iterdir())
+
+
 def test_other_processes_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = new_run_folder(tmp_path, "demo")
     assert os.environ[VARIABLE] == str(folder)

@@ -84,6 +84,7 @@ def _bounds(component: str, made: Evaluation, intervals: DropIntervals | None, e
         "label": interval.label,
         "contribution_lower": interval.contribution_lower,
         "contribution_upper": interval.contribution_upper,
+        "early": False,
     }
 
 

@@ -10,7 +10,8 @@ from typing import Any
 
 from torch.distributed import DistNetworkError, DistStoreError, Store
 
-from lit_transformer.errors import FirstProcessGoneError
+from lit_transformer.errors import FirstProcessGoneError, UserError
+from lit_transformer.importance.heartbeat import Watch, beating
 
 POLL_SECONDS = 0.05
 """How often a process that has nothing to do looks at the store."""
@@ -35,6 +36,10 @@ class Dealer:
         self._news = news
         for number in range(len(costs)):
             work(number)
+
+    def alive(self) -> contextlib.AbstractContextManager[None]:
+        """Return a context within which the other processes know that this one lives, whatever it is at."""
+        return contextlib.nullcontext()
 
     def say(self, news: dict[str, Any]) -> None:
         """Tell the first process something, as plain types; to be called within `deal`."""
@@ -71,6 +76,7 @@ class StoreDealer(Dealer):
 
         Raises:
             FirstProcessGoneError: The first process is gone.
+            UserError: Another one is gone, which does not show that it is `alive`.
         """
         self._round += 1
         self._news, self._heard = news, 0
@@ -80,10 +86,16 @@ class StoreDealer(Dealer):
                 work(order[place])
                 self._store.add(self._key("done"), 1)
                 self._listen()
+            watch = Watch(self._store, {rank: self._beat(rank) for rank in range(self.size) if rank != self.rank})
             while self._store.add(self._key("done"), 0) < len(order):
                 self._listen()
+                watch.look()
                 time.sleep(POLL_SECONDS)
             self._listen()
+
+    def alive(self) -> contextlib.AbstractContextManager[None]:
+        """Return a context within which the other processes know that this one lives, whatever it is at."""
+        return beating(self._store, self._beat(self.rank))
 
     def say(self, news: dict[str, Any]) -> None:
         """Tell the first process something; others leave it in the store."""
@@ -100,13 +112,12 @@ class StoreDealer(Dealer):
 
         Raises:
             FirstProcessGoneError: The first process is gone.
+            UserError: Another one is gone.
         """
         try:
             return [item for part in self._gather(mine) for item in part]
         except RuntimeError as error:
-            if self.rank == 0:
-                raise
-            raise _gone(error) from error
+            raise (_gone(error) if self.rank else _another_gone(error)) from error
 
     def _listen(self) -> None:
         if self.rank:
@@ -116,6 +127,9 @@ class StoreDealer(Dealer):
             self._heard += 1
             self._news(json.loads(self._store.get(key)))
             self._store.delete_key(key)
+
+    def _beat(self, rank: int) -> str:
+        return f"{self._name}/beat/{rank}"
 
     def _key(self, name: str) -> str:
         return f"{self._name}/{self._round}/{name}"
@@ -132,5 +146,13 @@ def _store_errors() -> Iterator[None]:
 def _gone(error: Exception) -> FirstProcessGoneError:
     return FirstProcessGoneError(
         "the first process of the analysis is gone; what was evaluated is kept: run the same command again and it goes "
+        f"on from there ({str(error).splitlines()[0]})."
+    )
+
+
+def _another_gone(error: Exception) -> UserError:
+    """Return what the first process says when it is told that another one has gone."""
+    return UserError(
+        "another process of the analysis is gone; what was evaluated is kept: run the same command again and it goes "
         f"on from there ({str(error).splitlines()[0]})."
     )

@@ -206,11 +206,14 @@ class Evaluator:
             observer(news["name"], news["bleu"])
 
     def _find(self, asked: Asked) -> Evaluation | None:
-        # What is known exactly answers every question.
-        variant = asked.variant if isinstance(asked, Question) else asked
-        found = self._journal.find(self.key(variant))
-        if found is None and isinstance(asked, Question):
-            return self._journal.find(self.key(asked))
+        if isinstance(asked, Question):
+            # Its own answer first: the exact one may be a later step's, and an analysis that was killed there and goes
+            # on has to find what it found.
+            if (answer := self._journal.find(self.key(asked))) is not None:
+                return answer
+            # What is known exactly answers every other question.
+            asked = asked.variant
+        found = self._journal.find(self.key(asked))
         return found if found is not None and self._recorder.complete(found) else None
 
     def _is_plain(self, variant: Variant) -> bool:

@@ -1,15 +1,24 @@
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 
-from callbacks import BestLossCheckpoint, ContributionScore, GroupAblation
+from callbacks import BestLossCheckpoint, ContributionScore, CriticalityScore, GroupAblation, InitialWeights
 from lit_transformer.components import kind_of
 from lit_transformer.errors import UserError
+from lit_transformer.importance.early import Decision
+from lit_transformer.importance.evaluation import Evaluation
 from lit_transformer.importance.evaluator import Evaluator
+from lit_transformer.importance.journal import Journal
+from lit_transformer.importance.question import Question
+from lit_transformer.importance.tables import SAME
 from lit_transformer.importance.variant import Variant, ablation
 from tests.callbacks.conftest import Setup
 from tests.end_to_end.running import read_csv
@@ -28,7 +37,17 @@ def run(setups: Callable[[], Setup]) -> Setup:
     """A trained model."""
     setup = setups()
     options = {"max_steps": 40, "val_check_interval": 40}
-    setup.trainer([BestLossCheckpoint()], **options).fit(setup.module(learning_rate=0.02), datamodule=setup.data())
+    setup.trainer([InitialWeights(), BestLossCheckpoint()], **options).fit(
+        setup.module(learning_rate=0.02), datamodule=setup.data()
+    )
+    return setup
+
+
+@pytest.fixture
+def fresh(setup: Setup, run: Setup) -> Setup:
+    """The trained model in a folder of this test's own, with nothing analysed."""
+    shutil.copytree(run.folder / "checkpoints", setup.folder / "checkpoints")
+    shutil.copy(run.folder / "initial_weights.safetensors", setup.folder)
     return setup
 
 
@@ -88,6 +107,75 @@ class TestGreedy:
         assert len(read_csv(folder / "group_ablation.csv")) == expected + 1
 
 
+class Killed(Exception):
+    """In place of a signal."""
+
+
+def sometimes_early(evaluator: Evaluator, question: Question) -> Evaluation:
+    """In place of a decision, which needs a hundred sentences: a drop well above the threshold is about as large."""
+    against, whole = evaluator.evaluate(question.against), evaluator._make(question.variant)
+    drop = against.bleu - whole.bleu
+    if drop < question.threshold + 0.2:
+        return whole
+    # An estimate that no other question would give.
+    estimate = drop * (1 - int(evaluator.key(question)[:3], 16) / 1e5)
+    decision = Decision("above", estimate, question.threshold, 99.0, 0.1, 5, 8)
+    return replace(whole, key=evaluator.key(question), decision={**asdict(decision), "against": against.bleu})
+
+
+class TestEarlyDecisions:
+    """Wherever an analysis with early decisions is killed, the same command ends with the same files."""
+
+    @pytest.fixture(autouse=True)
+    def quick(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(Evaluator, "_decide", sometimes_early)
+        monkeypatch.setattr("callbacks.contribution.heat_map", lambda *_, **__: None)
+        monkeypatch.setattr("callbacks.group_ablation.group_ablation_curve", lambda *_, **__: None)
+
+    def made(self, setup: Setup, scorers: Sequence[Any], kill_after: int | None = None) -> dict[str, bytes]:
+        """Analyse, and return the files that must not depend on how it was made."""
+        add, added = Journal.add, 0
+
+        def counting(journal: Journal, evaluation: Evaluation) -> None:
+            nonlocal added
+            add(journal, evaluation)
+            added += 1
+            if added == kill_after:
+                raise Killed
+
+        with mock.patch.object(Journal, "add", counting):
+            trainer = setup.trainer(list(scorers))
+            path = str(setup.folder / "checkpoints/best-loss.ckpt")
+            trainer.analyze(setup.module(), setup.data(), path, confidence=0.99)
+        folder = setup.folder / "analysis/best-loss"
+        paths = [*folder.glob("evaluations/*"), *folder.glob("**/scores.*"), *folder.glob("**/group_ablation.csv")]
+        return {path.name: path.read_bytes() for path in paths}
+
+    @pytest.mark.parametrize(
+        "scorers",
+        [
+            [GroupAblation(["d:*"], k=2, test=False)],
+            [ContributionScore(["d:*"]), GroupAblation(["d:*"], k=2, test=False)],
+            [ContributionScore(["d:ea", "d:sa"]), GroupAblation(["d:*"], k=2, test=False)],
+        ],
+    )
+    def test_killed_after_each_evaluation(self, fresh: Setup, scorers: Sequence[Any]) -> None:
+        whole = self.made(fresh, scorers)
+        journal = (fresh.folder / "analysis/best-loss/evaluations.jsonl").read_text().splitlines()
+        assert any('"decision"' in line for line in journal)
+        assert len(journal) >= 6
+        for place in range(1, len(journal)):
+            shutil.rmtree(fresh.folder / "analysis")
+            with pytest.raises(Killed):
+                self.made(fresh, scorers, place)
+            again = self.made(fresh, scorers)
+            assert [name for name in whole.keys() | again.keys() if whole.get(name) != again.get(name)] == [], place
+
+    def test_made_again(self, fresh: Setup) -> None:
+        scorers = [ContributionScore(), GroupAblation(k=3, test=False)]
+        assert self.made(fresh, scorers) == self.made(fresh, scorers)
+
+
 class TestOtherOrders:
     def test_by_contribution(self, run: Setup) -> None:
         folder = analyse(run, ContributionScore(), GroupAblation(k=3, order="contribution", test=False))
@@ -100,6 +188,31 @@ class TestOtherOrders:
     def test_without_the_scores(self, run: Setup) -> None:
         with pytest.raises(UserError, match="CriticalityScore first"):
             analyse(run, ContributionScore(), GroupAblation(k=1, order="criticality"))
+
+    @pytest.mark.parametrize("name", SAME)
+    def test_scores_of_anything_else_give_no_order(self, fresh: Setup, name: str) -> None:
+        path = analyse(fresh, ContributionScore()) / "scores.json"
+        scores = json.loads(path.read_text())
+        scores[name] = {"format": 1, "scoring_set": {}, "decoding": {}}.get(name, "other")
+        path.write_text(json.dumps(scores))
+        with pytest.raises(UserError, match=rf"of another {name}\); run ContributionScore first"):
+            analyse(fresh, GroupAblation(k=1, order="contribution"))
+
+    @pytest.mark.parametrize("order", ["contribution", "criticality"])
+    def test_of_some_components_that_the_same_analysis_scores(self, fresh: Setup, order: str) -> None:
+        scorer = ContributionScore(["d:*"]) if order == "contribution" else CriticalityScore(["d:*"])
+        folder = analyse(fresh, scorer, GroupAblation(["d:*"], k=2, order=order, test=False)) / "selected"  # type: ignore[arg-type]
+        scores = {row["component"]: float(row[order]) for row in read_csv(folder / "scores.csv")}
+        removed = [row["component"] for row in read_csv(folder / "group_ablation.csv")][1:]
+        assert [scores[name] for name in removed] == sorted(scores.values())[:2]
+
+    def test_of_some_components_among_all_that_were_scored(self, fresh: Setup) -> None:
+        scores = {
+            row["component"]: float(row["drop"]) for row in read_csv(analyse(fresh, ContributionScore()) / "scores.csv")
+        }
+        folder = analyse(fresh, GroupAblation(["d:*"], k=1, order="contribution", test=False)) / "selected"
+        [_, row] = read_csv(folder / "group_ablation.csv")
+        assert row["component"] == min((name for name in scores if name.startswith("d:")), key=scores.__getitem__)
 
     def test_random_orders_stand_beside_the_greedy_one(self, run: Setup) -> None:
         analyse(run, GroupAblation(k=3, test=False))
@@ -118,6 +231,64 @@ class TestOtherOrders:
             for order in ("greedy", "matched-5")
         }
         assert removed["matched-5"] == removed["greedy"]
+
+
+class TestSeveralOrders:
+    def test_the_test_set_stays_with_what_was_scored_on_it(self, fresh: Setup) -> None:
+        path = analyse(fresh, GroupAblation(["d:*"], k=1)) / "selected/scores.json"
+        before = json.loads(path.read_text())["group_ablation"]
+        analyse(fresh, GroupAblation(["d:*"], k=1, order="random", seeds=[1], test=False))
+        section = json.loads(path.read_text())["group_ablation"]
+        assert section["test_set"] == before["test_set"]
+        assert section["rows"][:2] == before["rows"]
+        assert [row["order"] for row in section["rows"] if "test_bleu" not in row] == ["random-1"] * 2
+        analyse(fresh, GroupAblation(["d:*"], k=1, test=False))
+        section = json.loads(path.read_text())["group_ablation"]
+        assert not any("test_bleu" in row for row in section["rows"])
+        assert "test_set" not in section
+
+    def test_two_test_sets_are_not_told_as_one(self, fresh: Setup, caplog: pytest.LogCaptureFixture) -> None:
+        path = analyse(fresh, GroupAblation(["d:*"], k=1)) / "selected/scores.json"
+        section = json.loads(path.read_text())
+        section["group_ablation"]["test_set"]["digest"] = "other"
+        path.write_text(json.dumps(section))
+        analyse(fresh, GroupAblation(["d:*"], k=1, order="random", seeds=[1]))
+        section = json.loads(path.read_text())["group_ablation"]
+        assert section["test_set"]["digest"] != "other"
+        assert [row["order"] for row in section["rows"] if "test_bleu" in row] == ["random-1"] * 2
+        assert "lose their BLEU on test" in caplog.text
+
+    def test_the_confidence_stays_with_the_greedy_order(self, fresh: Setup) -> None:
+        path = fresh.folder / "checkpoints/best-loss.ckpt"
+        for scorer in (GroupAblation(["d:*"], k=1), GroupAblation(["d:*"], k=1, order="random", seeds=[1])):
+            confidence = 0.99 if scorer.order == "greedy" else None
+            trainer = fresh.trainer([scorer])
+            trainer.analyze(fresh.module(), fresh.data(), str(path), confidence=confidence)
+        about = json.loads((fresh.folder / "analysis/best-loss/selected/scores.json").read_text())
+        assert "confidence" not in about
+        assert about["group_ablation"]["confidence"] == 0.99
+
+
+class TestOtherComponents:
+    @pytest.fixture
+    def both(self, fresh: Setup, caplog: pytest.LogCaptureFixture) -> Path:
+        """The folder of the scores of one choice of components, with those of another one before."""
+        for chosen in (["d:*"], ["e:*"]):
+            folder = analyse(fresh, ContributionScore(chosen), GroupAblation(chosen, k=1, test=False)) / "selected"
+        assert "What contribution found for d:sa:1, d:ea:1, d:ff:1 goes from the scores in" in caplog.text
+        assert "was among other components, and is replaced" in caplog.text
+        return folder
+
+    def test_no_ranks_and_no_order_of_two(self, both: Path) -> None:
+        rows = read_csv(both / "scores.csv")
+        assert [row["component"] for row in rows] == ["e:sa:1", "e:ff:1"]
+        assert sorted(row["rank"] for row in rows) == ["1", "2"]
+        assert len(read_csv(both / "group_ablation.csv")) == 2
+        assert json.loads((both / "scores.json").read_text())["group_ablation"]["components"] == ["e:sa:1", "e:ff:1"]
+
+    def test_no_random_order_is_matched_to_that_of_others(self, fresh: Setup, both: Path) -> None:
+        with pytest.raises(UserError, match="matched random orders need a greedy order"):
+            analyse(fresh, GroupAblation(["d:*"], k=1, order="random", matched=True))
 
 
 @pytest.mark.parametrize(

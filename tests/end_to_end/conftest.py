@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.end_to_end.running import succeed, tiny_fit, write_text
+from tests.end_to_end.running import EVERYTHING, of, succeed, tiny_fit, write_text
 
 
 @pytest.fixture(scope="session")
@@ -30,3 +30,11 @@ def trained(trained_once: Path, tmp_path: Path) -> Path:
     folder = tmp_path / "runs" / "run" / "version_0"
     shutil.copytree(trained_once, folder)
     return folder
+
+
+@pytest.fixture(scope="session")
+def whole(trained_once: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a whole analysis with every scorer, in one go, where nothing must be changed."""
+    output = tmp_path_factory.mktemp("whole")
+    succeed(of("analyze", trained_once, *EVERYTHING, "--output", str(output)), output)
+    return output

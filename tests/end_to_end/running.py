@@ -253,3 +253,15 @@ def config_of(run_folder: Path) -> dict[str, Any]:
     """Return the configuration of a run."""
     config: dict[str, Any] = yaml.safe_load((run_folder / "config.yaml").read_text(encoding="utf-8"))
     return config
+
+
+EVERYTHING = ("--config", "analysis.yaml", "--trainer.callbacks.k=2", "--components=d:*")
+RESULTS = ("scores.csv", "scores.json", "criticality_curves.csv", "group_ablation.csv")
+
+
+def results(output: Path) -> dict[str, bytes]:
+    """Every file of an analysis that must not depend on how it was made; times and settings are left out."""
+    folder = output / "analysis/average"
+    paths = [*folder.glob("evaluations/*"), *(folder / "selected").iterdir(), *output.glob("report/*.png")]
+    assert {folder / "selected" / name for name in RESULTS} <= set(paths)
+    return {str(path.relative_to(output)): path.read_bytes() for path in paths if path.name != "config.yaml"}

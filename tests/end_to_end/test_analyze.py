@@ -3,50 +3,21 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
-import sys
-import time
-from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
-from typing import Protocol
 from unittest import mock
 
 import pytest
 import torch
 
-from tests.end_to_end.forking import CAN_FORK, Forked, run_on_two
-from tests.end_to_end.running import (
-    COMPONENTS,
-    config_of,
-    of,
-    read_csv,
-    read_json,
-    run,
-    succeed,
-    with_checkout,
-)
+from lit_transformer.importance.early import Decision
+from lit_transformer.importance.evaluation import Evaluation
+from lit_transformer.importance.evaluator import Evaluator
+from lit_transformer.importance.question import Question
+from tests.end_to_end.forking import run_on_two
+from tests.end_to_end.running import COMPONENTS, EVERYTHING, config_of, of, read_csv, read_json, results, run, succeed
 
-EVERYTHING = ("--config", "analysis.yaml", "--trainer.callbacks.k=2", "--components=d:*")
 PICTURES = {"criticality.png", "group_ablation.png"}
-RESULTS = ("scores.csv", "scores.json", "criticality_curves.csv", "group_ablation.csv")
-
-
-def results(output: Path) -> dict[str, bytes]:
-    """Every file of an analysis that must not depend on how it was made; times and settings are left out."""
-    folder = output / "analysis/average"
-    paths = [*folder.glob("evaluations/*"), *(folder / "selected").iterdir(), *output.glob("report/*.png")]
-    assert {folder / "selected" / name for name in RESULTS} <= set(paths)
-    return {str(path.relative_to(output)): path.read_bytes() for path in paths if path.name != "config.yaml"}
-
-
-@pytest.fixture(scope="module")
-def whole(trained_once: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a whole analysis with every scorer, in one go."""
-    output = tmp_path_factory.mktemp("whole")
-    succeed(of("analyze", trained_once, *EVERYTHING, "--output", str(output)), output)
-    return output
 
 
 def test_analyze_scores_every_component(trained: Path, tmp_path: Path) -> None:
@@ -192,94 +163,13 @@ class TestEveryScorer:
         assert abs(sum(differences)) / len(differences) <= 0.005
 
 
-def wait_until(happened: Callable[[], bool]) -> None:
-    """Wait for something that a running or just ended command does within its time."""
-    deadline = time.monotonic() + 120
-    while not happened():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-
-
-class Running(Protocol):
-    """A command in a process of its own."""
-
-    def poll(self) -> int | None:
-        """Return the exit status; None while it runs."""
-
-
-def far_enough(process: Running, folder: Path, lines: int) -> None:
-    """Wait until an analysis into the folder ``killed`` has made so many evaluations."""
-    journals = folder / "killed/analysis/average"
-
-    def are_made() -> bool:
-        assert process.poll() is None
-        return sum(path.read_bytes().count(b"\n") for path in journals.glob("*.jsonl")) >= lines
-
-    wait_until(are_made)
-
-
-class TestGoingOn:
-    @pytest.mark.skipif(not CAN_FORK, reason="forks, which autograd can't beside a GPU")
-    def test_killed_and_gone_on_with(self, whole: Path, trained: Path, tmp_path: Path) -> None:
-        args = of("analyze", trained, *EVERYTHING, "--output", "killed")
-        process = Forked(args, tmp_path)
-        far_enough(process, tmp_path, lines=4)
-        process.kill()
-        assert process.wait(timeout=30) == -signal.SIGKILL
-        assert not (tmp_path / "killed/analysis/average/selected/group_ablation.csv").exists()
-        succeed(args, tmp_path)
-        assert results(tmp_path / "killed") == results(whole)
-
-    def test_a_first_process_that_dies_is_noticed_by_the_other(
-        self, whole: Path, trained: Path, tmp_path: Path
-    ) -> None:
-        args = of("analyze", trained, *EVERYTHING, "--output", "killed")
-        command = [sys.executable, "-m", "lit_transformer", *args, "--trainer.devices=2", "--trainer.strategy=ddp"]
-        # Processes of their own: what torch says is settled when it is loaded.
-        with (tmp_path / "errors").open("wb") as errors:
-            env = with_checkout(os.environ)
-            process = subprocess.Popen(command, cwd=tmp_path, env=env, stdout=subprocess.DEVNULL, stderr=errors)
-        far_enough(process, tmp_path, lines=8)
-        process.kill()
-        process.wait(timeout=30)
-        wait_until(lambda: "the first process of the analysis is gone" in (tmp_path / "errors").read_text())
-        said = (tmp_path / "errors").read_text().splitlines()
-        assert len([line for line in said if line.startswith("lit-transformer: error:")]) == 1
-        assert not any("Traceback" in line or line.startswith("frame #") for line in said)
-        succeed(args, tmp_path)
-        assert results(tmp_path / "killed") == results(whole)
-
-    def test_nothing_is_evaluated_again(self, trained: Path, tmp_path: Path) -> None:
-        succeed(of("analyze", trained, *EVERYTHING), tmp_path)
-        before = results(trained)
-        with mock.patch("lit_transformer.importance.evaluator.Evaluator._make", side_effect=AssertionError):
-            succeed(of("analyze", trained, *EVERYTHING), tmp_path)
-        assert results(trained) == before
-
-    def test_a_torn_journal_is_said(self, trained: Path, tmp_path: Path) -> None:
-        succeed(of("analyze", trained), tmp_path)
-        journal = trained / "analysis/average/evaluations.jsonl"
-        journal.write_bytes(journal.read_bytes()[:-20])
-        finished = succeed(of("analyze", trained), tmp_path)
-        assert "ends in a torn line, which is ignored" in finished.errors
-        assert len(journal.read_bytes().splitlines()) == 9
-
-    def test_a_file_of_scores_edited_into_nonsense(self, trained: Path, tmp_path: Path) -> None:
-        succeed(of("analyze", trained), tmp_path)
-        (trained / "analysis/average/scores.json").write_text('{"components": [{"component": "d"}]}')
-        finished = run(of("analyze", trained), tmp_path)
-        assert finished.status == 2
-        assert "holds no scores that can be read" in finished.errors
-
-    def test_ctrl_c_leaves_the_model_and_what_was_written(self, trained: Path, tmp_path: Path) -> None:
-        before = (trained / "checkpoints/average.ckpt").read_bytes()
-        with mock.patch("callbacks.contribution.contribution_table", side_effect=KeyboardInterrupt):
-            finished = run(of("analyze", trained), tmp_path)
-        assert finished.status == 130
-        assert finished.errors.splitlines()[-1].startswith("lit-transformer: interrupted.")
-        assert (trained / "checkpoints/average.ckpt").read_bytes() == before
-        assert len((trained / "analysis/average/evaluations.jsonl").read_text().splitlines()) == 9
-        succeed(of("analyze", trained), tmp_path)
+def decided_at_once(evaluator: Evaluator, question: Question) -> Evaluation:
+    """In place of a decision, which needs a hundred sentences."""
+    against = evaluator.evaluate(question.against)
+    decision = {**asdict(Decision("above", against.bleu, 0.0, 100.0, 0.3, 5, 8)), "against": against.bleu}
+    key, nothing = evaluator.key(question), torch.zeros(0, dtype=torch.int32)
+    empty = torch.zeros_like(against.lengths)
+    return Evaluation(key, question.variant, nothing, empty, against.statistics, empty.bool(), decision=decision)
 
 
 class TestOptions:
@@ -373,6 +263,20 @@ class TestOptions:
         tables = [read_csv(tmp_path / name / "analysis/average/scores.csv") for name in ("exact", "early")]
         assert tables[0] == tables[1]
         assert read_json(tmp_path / "early/analysis/average/scores.json")["confidence"] == 0.999
+
+
+def test_exact_scores_are_those_without_early_ones_before(trained: Path, tmp_path: Path) -> None:
+    """Whatever a scorer may leave out the second time: bounds, marks, the confidence itself."""
+    args = of("analyze", trained, "--config", "analysis.yaml", "--trainer.callbacks.k=1", "--components=d:ff")
+    with mock.patch.object(Evaluator, "_decide", decided_at_once):
+        succeed([*args, "--confidence=0.999", "--output", "both"], tmp_path)
+    folder = tmp_path / "both/analysis/average/selected"
+    assert {row["early"] for row in read_csv(folder / "scores.csv")} == {"True"}
+    for output in ("both", "exact"):
+        succeed([*args, "--output", output], tmp_path)
+    made = results(tmp_path / "both")
+    assert made.items() >= results(tmp_path / "exact").items()
+    assert read_json(folder / "scores.json").keys().isdisjoint({"confidence"})
 
 
 def test_two_processes_make_the_same_files(whole: Path, trained: Path, tmp_path: Path) -> None:

@@ -1,13 +1,17 @@
 from __future__ import annotations
 
+import contextlib
+import re
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
 import pytest
-from torch.distributed import DistNetworkError, HashStore
+from torch.distributed import DistNetworkError, HashStore, TCPStore
 
-from lit_transformer.errors import FirstProcessGoneError
+from lit_transformer.errors import FirstProcessGoneError, UserError
+from lit_transformer.importance import heartbeat
 from lit_transformer.importance.dealing import Dealer, StoreDealer
 
 
@@ -115,11 +119,83 @@ def test_a_first_process_that_is_gone_is_told_in_one_line() -> None:
     assert "\n" not in str(told.value)
 
 
-def test_a_gathering_that_fails_is_told_by_all_but_the_first() -> None:
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(heartbeat, "BEAT_SECONDS", 0.05)
+    monkeypatch.setattr(heartbeat, "SILENCE_SECONDS", 0.5)
+
+
+def beats() -> list[str]:
+    return [thread.name for thread in threading.enumerate() if "heartbeat" in thread.name]
+
+
+@pytest.mark.usefixtures("impatient")
+class TestSignsOfLife:
+    @pytest.mark.parametrize("beaten", [False, True])
+    @pytest.mark.parametrize("rank", [0, 2])
+    def test_another_process_that_is_gone_is_told_in_one_line(self, rank: int, beaten: bool) -> None:
+        store = HashStore()
+        dealers = [StoreDealer(store, number, 3, lambda mine: [mine]) for number in range(3)]
+        if beaten:
+            with dealers[1].alive():
+                pass
+        # It took a piece of work with it.
+        store.add("analysis/1/next", 1)
+        with dealers[2 - rank].alive(), dealers[rank].alive(), pytest.raises(UserError) as told:
+            dealers[rank].deal([1.0, 1.0], lambda _: None, lambda _: None)
+        expected = (
+            r"process 1 of the analysis \(the first is 0\) has shown no sign of life .* run the same command again"
+        )
+        assert re.match(expected, str(told.value))
+        assert "\n" not in str(told.value)
+
+    def test_one_that_is_long_at_work_is_waited_for(self) -> None:
+        def process(dealer: StoreDealer) -> None:
+            with dealer.alive():
+                dealer.deal([2.0, 1.0], lambda number: time.sleep(1.2 * (number == 0)), lambda _: None)
+                done.append(dealer.rank)
+
+        done: list[int] = []
+        Together(2).run(process)
+        assert sorted(done) == [0, 1]
+
+    def test_what_beats_ends_with_the_analysis(self) -> None:
+        dealer = StoreDealer(HashStore(), 0, 2, lambda mine: [mine])
+        for error in (None, KeyboardInterrupt, UserError("x")):
+            with contextlib.suppress(KeyboardInterrupt, UserError), dealer.alive():
+                assert beats()
+                if error is not None:
+                    raise error
+            assert beats() == []
+
+    def test_nobody_is_left_to_beat_for(self) -> None:
+        server = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
+        dealer = StoreDealer(TCPStore("127.0.0.1", server.port, is_master=False), 1, 2, lambda mine: [mine])
+        with dealer.alive():
+            while not server.num_keys():
+                time.sleep(0.02)
+            del server
+            deadline = time.monotonic() + 20
+            while beats():
+                assert time.monotonic() < deadline
+                time.sleep(0.02)
+            with pytest.raises(FirstProcessGoneError):
+                dealer.deal([1.0], lambda _: None, lambda _: None)
+
+    def test_the_time_in_which_one_stood_still_is_no_silence(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        now = [0.0]
+        monkeypatch.setattr(heartbeat.time, "monotonic", lambda: now[0])
+        watch = heartbeat.Watch(HashStore(), {1: "beat"})
+        for _ in range(4):
+            now[0] += 1000.0
+            watch.look()
+
+
+def test_a_gathering_that_fails_is_told_in_one_line() -> None:
     def closed(mine: list[Any]) -> list[list[Any]]:
-        raise RuntimeError("Connection closed by peer")
+        raise RuntimeError("Connection closed by peer\nC++ stack trace")
 
     with pytest.raises(FirstProcessGoneError, match="Connection closed by peer"):
         StoreDealer(HashStore(), 1, 2, closed).gather([1])
-    with pytest.raises(RuntimeError, match=r"^Connection closed by peer$"):
+    with pytest.raises(UserError, match=r"^another process of the analysis is gone.*Connection closed by peer\)\.$"):
         StoreDealer(HashStore(), 0, 2, closed).gather([1])

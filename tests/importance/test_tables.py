@@ -29,7 +29,14 @@ def test_both_files_hold_the_same_numbers(tmp_path: Path) -> None:
     written(folder, *ROWS)
     assert {path.name for path in folder.iterdir()} == {"scores.csv", "scores.json"}
     content = json.loads((folder / "scores.json").read_text(encoding="utf-8"))
-    assert content == {"format": 2, **ABOUT, "contribution": {"epsilon": 0.5}, "components": ROWS[::-1]}
+    columns = {"contribution": ["drop", "note"]}
+    assert content == {
+        "format": 2,
+        **ABOUT,
+        "contribution": {"epsilon": 0.5},
+        "columns": columns,
+        "components": ROWS[::-1],
+    }
     assert "Höhe" in (folder / "scores.json").read_text(encoding="utf-8")
     with (folder / "scores.csv").open(encoding="utf-8", newline="") as file:
         read = list(csv.DictReader(file))
@@ -59,6 +66,33 @@ def test_the_columns_of_another_scorer_stay(tmp_path: Path) -> None:
         assert [row["criticality"] for row in csv.DictReader(file)] == ["0.3", ""]
 
 
+def test_a_scorer_replaces_all_that_it_wrote_and_nothing_else(tmp_path: Path) -> None:
+    early = [{**row, "early": True, "bounds": 1.0} for row in ROWS]
+    written(tmp_path, {"component": "e:sa:1", "criticality": 0.3}, section="criticality", confidence=0.99)
+    written(tmp_path, *early, confidence=0.99)
+    written(tmp_path, {"component": "e:sa:1", "drop": 0.5, "note": None})
+    content = read_scores(tmp_path)
+    assert content["components"] == [
+        {"component": "e:sa:1", "criticality": 0.3, "drop": 0.5, "note": None},
+    ]
+    assert "confidence" not in content
+    assert content["criticality"] == {"epsilon": 0.5}
+    assert content["columns"] == {"criticality": ["criticality"], "contribution": ["drop", "note"]}
+    with (tmp_path / "scores.csv").open(encoding="utf-8", newline="") as file:
+        assert next(csv.reader(file)) == ["component", "criticality", "drop"]
+
+
+def test_two_choices_of_components_are_not_one_table(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    written(tmp_path, {"component": "e:sa:1", "criticality": 0.3}, section="criticality")
+    written(tmp_path, *({**row, "kind": "x", "rank": 1} for row in ROWS))
+    written(tmp_path, {"component": "d:sa:1", "rank": 1})
+    assert read_scores(tmp_path)["components"] == [
+        {"component": "e:sa:1", "kind": "x", "criticality": 0.3},
+        {"component": "d:sa:1", "rank": 1},
+    ]
+    assert "What contribution found for e:sa:1, d:ff:2 goes from the scores in" in caplog.text
+
+
 @pytest.mark.parametrize("about", [{"weights": "b"}, {"signature": "nrefs:2"}])
 def test_those_of_another_model_do_not(tmp_path: Path, about: dict[str, str]) -> None:
     written(tmp_path, *ROWS)
@@ -76,6 +110,10 @@ def test_correlation_of_two_columns(tmp_path: Path) -> None:
     table.correlate("nothing", "drop", "criticality")
     table.write()
     assert read_scores(tmp_path)["correlations"] == {"both": pytest.approx(-1.0)}
+    table.add("contribution", {}, [{"component": "d:sa:1", "drop": 1.0}])
+    table.correlate("both", "drop", "mean_drop")
+    table.write()
+    assert "correlations" not in read_scores(tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -93,8 +93,8 @@ def scores_of(drops: Mapping[str, float], seed: int = 1) -> dict[str, Any]:
         "layer_ablation": {
             "chosen_on": "validation",
             "rows": [
-                {"step": 0, "layer": None, "components": [], "parameters_removed": 0, "validation_bleu": BASELINE},
-                {"step": 1, "layer": 1, "components": ["d:sa:1"], "parameters_removed": 9, "validation_bleu": 20.5},
+                {"step": 0, "layer": None, "components": [], "validation_bleu": BASELINE, "validation_drop": 0.0},
+                {"step": 1, "layer": 1, "components": ["d:sa:1"], "validation_bleu": 20.5, "validation_drop": 9.5},
             ],
         },
         "criticality": {"epsilon": 0.5, "initial_weights": "i" * 64},

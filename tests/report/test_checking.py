@@ -65,10 +65,10 @@ def test_any_wrong_value_anywhere(name: str, tmp_path: Path) -> None:
 
 
 def test_what_is_refused_is_named(tmp_path: Path) -> None:
-    folder = make_run(tmp_path / "run", baseline={"bleu": "30", "sentences": 500})
+    folder = make_run(tmp_path / "run", baseline={"sentences": 500})
     run = read_run(folder)
     assert run.analysis is None
-    assert "can't be shown: bleu of baseline is '30'; remove it and analyze again" in run.problems[0]
+    assert "can't be shown: bleu of baseline is None; remove it and analyze again" in run.problems[0]
     assert "can&#39;t be shown" in page("run", run_summary(run), run.problems, list(run_sections(run)))
 
 

@@ -29,6 +29,7 @@ ROWS = [
     },
     {"component": "d:ff:2", "parameters": 2000, "drop": 12.345, "contribution": 1.0, "criticality": 0.9},
 ]
+STEP = {"step": 0, "component": "", "validation_bleu": 30.0, "validation_drop": 0.0}
 SCORES = {
     "baseline": {"bleu": 30.0, "sentences": 500},
     "scoring_set": {"name": "validation", "split": "validation", "sentences": 500},

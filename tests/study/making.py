@@ -127,7 +127,13 @@ def _scored(content: dict[str, Any], name: str, arguments: Mapping[str, Any]) ->
         return
     orders = [f"random-{seed}" for seed in arguments.get("seeds", [])] or [arguments["order"]]
     rows = [
-        {"order": order, "step": step, "component": f"d:sa:{step}", "validation_bleu": 40.0 - step - len(order)}
+        {
+            "order": order,
+            "step": step,
+            "component": f"d:sa:{step}",
+            "validation_bleu": 40.0 - step - len(order),
+            "validation_drop": float(step),
+        }
         for order in orders
         for step in range(1, arguments["k"] + 1)
     ]
