@@ -24,7 +24,7 @@ def run(*command: str | Path, cwd: Path) -> str:
     """Run a command that knows nothing of the checkout, and return its output."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV"))}
     done = subprocess.run(
-        list(map(str, command)), cwd=cwd, env=environment, capture_output=True, text=True, timeout=240, check=False
+        list(map(str, command)), cwd=cwd, env=environment, capture_output=True, text=True, timeout=300, check=False
     )
     assert done.returncode == 0, f"{' '.join(map(str, command))}\n{done.stdout}\n{done.stderr}"
     return done.stdout

@@ -155,7 +155,7 @@ def message_of_the_hub(address: str, **variables: str) -> str:
     )
     environment = {**os.environ, "HF_ENDPOINT": address, "HF_HUB_OFFLINE": "0", **variables}
     shown = subprocess.run(
-        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=300, check=True
     )
     assert shown.stderr == ""
     assert shown.stdout.count("\n") == 1

@@ -172,7 +172,7 @@ def run_on_two(args: Sequence[str], folder: Path) -> Finished:
     """
     if not CAN_FORK:
         whole = [*args, "--trainer.devices=2", "--trainer.strategy=ddp"]
-        finished = run_process(whole, folder, timeout=240)
+        finished = run_process(whole, folder, timeout=300)
         assert finished.status == 0, finished.errors
         return finished
     processes = two_processes(args, folder)

@@ -159,7 +159,7 @@ def run_process(
     folder: Path,
     stdin: bytes = b"",
     env: Mapping[str, str] | None = None,
-    timeout: float = 120.0,
+    timeout: float = 300.0,
 ) -> Finished:
     """Run a command in a process of its own.
 

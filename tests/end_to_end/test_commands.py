@@ -33,7 +33,7 @@ from tests.end_to_end.running import (
 def sacrebleu(folder: Path) -> float:
     """What the command of sacreBLEU says about the files that we wrote."""
     command = [sys.executable, "-m", "sacrebleu", "reference.txt", "-i", "hypothesis.txt", "-b", "-w", "4"]
-    return float(subprocess.run(command, cwd=folder, capture_output=True, check=True, timeout=60).stdout)
+    return float(subprocess.run(command, cwd=folder, capture_output=True, check=True, timeout=300).stdout)
 
 
 # The folder of a run

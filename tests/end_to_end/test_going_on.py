@@ -21,7 +21,7 @@ from tests.end_to_end.running import EVERYTHING, of, results, run, succeed, with
 
 def wait_until(happened: Callable[[], bool]) -> None:
     """Wait for something that a running or just ended command does within its time."""
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 300
     while not happened():
         assert time.monotonic() < deadline
         time.sleep(0.01)
@@ -57,7 +57,7 @@ class TestGoingOn:
         process = Forked(args, tmp_path)
         far_enough(process, tmp_path, lines=4)
         process.kill()
-        assert process.wait(timeout=30) == -signal.SIGKILL
+        assert process.wait(timeout=300) == -signal.SIGKILL
         assert not (tmp_path / "killed/analysis/average/selected/group_ablation.csv").exists()
         succeed(args, tmp_path)
         assert results(tmp_path / "killed") == results(whole)
@@ -73,7 +73,7 @@ class TestGoingOn:
             process = subprocess.Popen(command, cwd=tmp_path, env=env, stdout=subprocess.DEVNULL, stderr=errors)
         far_enough(process, tmp_path, lines=8)
         process.kill()
-        process.wait(timeout=30)
+        process.wait(timeout=300)
         wait_until(lambda: "the first process of the analysis is gone" in (tmp_path / "errors").read_text())
         said = (tmp_path / "errors").read_text().splitlines()
         assert len([line for line in said if line.startswith("lit-transformer: error:")]) == 1
@@ -86,7 +86,7 @@ class TestGoingOn:
         process = Forked(of("analyze", trained, *EVERYTHING, "--output", "killed"), tmp_path)
         far_enough(process, tmp_path, lines=3)
         os.kill(process.pid, signal.SIGTERM)
-        assert process.wait(timeout=30) == 143, process.errors
+        assert process.wait(timeout=300) == 143, process.errors
         last = process.errors.splitlines()[-1]
         assert last.startswith("lit-transformer: terminated.")
         assert last.endswith("the same command goes on where it was.")
@@ -100,7 +100,7 @@ class TestGoingOn:
         try:
             far_enough(first, tmp_path, lines=6)
             second.kill()
-            assert first.wait(timeout=60) == 2, first.errors
+            assert first.wait(timeout=300) == 2, first.errors
         finally:
             first.kill()
         # While it waits for work to be done, or while it hands on what was found.

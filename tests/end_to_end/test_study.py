@@ -122,7 +122,7 @@ def check_scores(folder: Path, rows: dict[str, dict[str, str]]) -> None:
     for arm in ARMS:
         translations = next(folder.glob(f"runs/trained-{arm}*/version_0/translations/average"))
         command = [sys.executable, "-m", "sacrebleu", "reference.txt", "-i", "hypothesis.txt", "-b", "-w", "4"]
-        told = subprocess.run(command, cwd=translations / "test", capture_output=True, check=True, timeout=60)
+        told = subprocess.run(command, cwd=translations / "test", capture_output=True, check=True, timeout=300)
         assert float(rows[arm]["test_bleu"]) == pytest.approx(float(told.stdout), abs=1e-3)
         about = read_json(translations / "validation/scores.json")
         assert float(rows[arm]["validation_bleu"]) == pytest.approx(about["scores"]["val/bleu"], abs=1e-3)

@@ -35,7 +35,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory, text: Path) -> Path:
     more = ["--model.dropout=0", "--trainer.callbacks+=callbacks.ContributionScore", "--wandb.mode=offline"]
     # The others start their two processes themselves; here Lightning starts the second one.
     args = tiny_fit(text, *more, max_steps=24, max_epochs=100, val_check_interval=12, devices=2, strategy="ddp")
-    finished = run_process(args, root, timeout=240)
+    finished = run_process(args, root, timeout=300)
     assert finished.status == 0, finished.errors
     return root
 

@@ -38,7 +38,7 @@ def test_whoever_logged_in_has_a_key(where: list[str], file: str | None, monkeyp
         monkeypatch.setenv("NETRC", str(Path.home() / file))
     command = "import sys; from wandb.cli.cli import cli; cli(sys.argv[1:])"
     login = [sys.executable, "-c", command, "login", "--relogin", "--no-verify", *where, KEY]
-    subprocess.run(login, check=True, capture_output=True, timeout=60)
+    subprocess.run(login, check=True, capture_output=True, timeout=300)
     assert has_wandb_key()
     monkeypatch.setenv("WANDB_BASE_URL", "https://elsewhere.example.org")
     assert not has_wandb_key()
