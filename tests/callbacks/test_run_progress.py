@@ -3,11 +3,12 @@ from __future__ import annotations
 import math
 import sys
 import threading
-from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import pytorch_lightning as pl
+from pytorch_lightning.callbacks import Timer
 
 from callbacks import RunProgress
 from callbacks.run_progress import steps_between_validations
@@ -110,11 +111,23 @@ def test_a_check_before_training_leaves_no_bar_behind(setup: Setup, monkeypatch:
         assert sys.stderr is terminal.file
 
 
+class Limit(Timer):
+    """A time limit whose rest does not depend on how fast the machine is; it stops after two validations."""
+
+    def time_remaining(self, stage: str = "train") -> float:
+        return 90.0
+
+    def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        trainer.should_stop = trainer.global_step >= 4
+
+
 def test_the_time_limit_counts(setup: Setup, capsys: pytest.CaptureFixture[str]) -> None:
-    fit(setup, max_steps=10**9, max_epochs=-1, val_check_interval=2, max_time=timedelta(seconds=1), limit_val_batches=1)
+    endless = {"max_steps": 10**9, "max_epochs": -1, "val_check_interval": 2, "limit_val_batches": 1}
+    trainer = setup.trainer([RunProgress(), Limit()], **SHOWN, **endless)
+    trainer.fit(setup.module(), datamodule=setup.data())
     lines = [line for line in capsys.readouterr().err.splitlines() if line.startswith("epoch")]
-    assert lines
-    assert all(line.endswith(("0:00:01 left", "0:00:00 left")) for line in lines)
+    assert len(lines) == 2
+    assert all(line.endswith("  0:01:30 left") for line in lines)
 
 
 @pytest.mark.parametrize(

@@ -181,7 +181,7 @@ class TestSettings:
             (["--wandb.mode", "online"], ["wandb login", "--wandb.mode offline"]),
             (["--wandb.mode", "sometimes"], ["--wandb.mode", "'online', 'offline', 'disabled'"]),
             (["--name", "a/b"], ["--name 'a/b'"]),
-            (["--config", "demoo.yaml"], ["--config 'demoo.yaml'", "demo.yaml, multi30k.yaml"]),
+            (["--config", "demoo.yaml"], ["--config 'demoo.yaml'", "demo.yaml", "multi30k.yaml"]),
             (["--config"], ["--config", "expected one argument"]),
         ],
         ids=lambda value: "_".join(value).replace("/", "|") if isinstance(value, list) else None,
