@@ -16,33 +16,27 @@ import torch
 from tests.end_to_end.forking import CAN_FORK, end_well, run_on_two, two_processes
 from tests.end_to_end.running import (
     COMPONENTS,
+    Finished,
     lines_of,
     load,
     metric,
     of,
     read_csv,
     read_json,
-    run_process,
     succeed,
     tiny_fit,
 )
 
 
 @pytest.fixture(scope="module")
-def pair(tmp_path_factory: pytest.TempPathFactory, text: Path) -> Path:
+def pair(fitted_on_two: tuple[Finished, Path]) -> Path:
     """The current folder of a fit on two processes, followed by the analysis."""
-    root = tmp_path_factory.mktemp("pair")
-    more = ["--model.dropout=0", "--trainer.callbacks+=callbacks.ContributionScore", "--wandb.mode=offline"]
-    # The others start their two processes themselves; here Lightning starts the second one.
-    args = tiny_fit(text, *more, max_steps=24, max_epochs=100, val_check_interval=12, devices=2, strategy="ddp")
-    finished = run_process(args, root, timeout=300)
-    assert finished.status == 0, finished.errors
-    return root
+    return fitted_on_two[1]
 
 
 def test_fit_makes_one_run(pair: Path) -> None:
-    assert [path.name for path in (pair / "runs/run").iterdir()] == ["version_0"]
-    folder = pair / "runs/run/version_0"
+    assert [path.name for path in (pair / "runs/demo").iterdir()] == ["version_0"]
+    folder = pair / "runs/demo/version_0"
     assert {path.name for path in pair.iterdir()} == {"runs"}
     kept = {f"{name}.ckpt" for name in ("best-loss", "best-bleu", "last", "average", "step=12", "step=24")}
     assert {path.name for path in (folder / "checkpoints").iterdir()} == kept
@@ -56,17 +50,18 @@ def test_fit_makes_one_run(pair: Path) -> None:
 def test_fit_trains_as_one_process_with_twice_the_batches(pair: Path, text: Path, tmp_path: Path) -> None:
     options = {"max_steps": 24, "max_epochs": 100, "val_check_interval": 24, "accumulate_grad_batches": 2}
     succeed(tiny_fit(text, "--model.dropout=0", **options), tmp_path)
-    made, expected = (metric(root / "runs/run/version_0", "val/loss") for root in (pair, tmp_path))
+    both = [pair / "runs/demo/version_0", tmp_path / "runs/run/version_0"]
+    made, expected = (metric(folder, "val/loss") for folder in both)
     # Adam turns rounding into steps where the true gradient is zero.
     assert made == pytest.approx(expected, rel=1e-2)
     # What is counted is counted over both.
-    made, expected = (metric(root / "runs/run/version_0", "train/padding") for root in (pair, tmp_path))
+    made, expected = (metric(folder, "train/padding") for folder in both)
     assert list(made.values()) == pytest.approx(list(expected.values()), abs=1e-6)
     assert len(set(made.values())) > 1
 
 
 def test_analysis_after_fit_is_that_of_one_process(pair: Path, tmp_path: Path) -> None:
-    folder = pair / "runs/run/version_0"
+    folder = pair / "runs/demo/version_0"
     succeed(of("analyze", folder, "--output", str(tmp_path)), tmp_path)
     made = read_csv(folder / "analysis/average/scores.csv")
     assert [row["component"] for row in made] == COMPONENTS
@@ -137,7 +132,7 @@ def test_no_thread_of_the_process_group_outlives_a_command(
 
 
 def test_the_last_checkpoint_is_read_by_one_process(pair: Path) -> None:
-    assert load(pair / "runs/run/version_0/checkpoints/last.ckpt")["global_step"] == 24
+    assert load(pair / "runs/demo/version_0/checkpoints/last.ckpt")["global_step"] == 24
 
 
 @pytest.mark.skipif(not CAN_FORK, reason="forks, which autograd can't beside a GPU")

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from lit_transformer.report.wandb_reading import reported_run
+from tests.end_to_end.conftest import KEY
 from tests.end_to_end.running import (
     COMPONENTS,
     Finished,
@@ -26,8 +27,6 @@ from tests.end_to_end.running import (
 )
 from tests.wandb_records import OfflineRun, runs_below
 
-# The form of a real key; nothing that is written may hold it.
-KEY = "0123456789abcdef0123456789abcdef01234567"
 WITHOUT_WANDB = """
 import sys
 
@@ -109,11 +108,10 @@ def test_a_mode_that_does_not_exist_is_one_line(text: Path, tmp_path: Path) -> N
 
 
 @pytest.fixture(scope="module")
-def fitted(text: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[OfflineRun, Finished, Path]:
+def fitted(fitted_on_two: tuple[Finished, Path]) -> tuple[OfflineRun, Finished, Path]:
     """What a fit on two processes wrote that scores its components at its end, what it said, and its folder."""
-    root = tmp_path_factory.mktemp("fitted")
-    scoring = "--trainer.callbacks+=callbacks.ContributionScore"
-    finished = offline(tiny_fit(text, scoring, "--name=demo", devices=2, strategy="ddp"), root)
+    finished, root = fitted_on_two
+    assert "did not take" not in finished.errors
     (made,) = runs_below(root)
     return made, finished, root / "runs/demo/version_0"
 
@@ -162,12 +160,12 @@ class TestFit:
         assert len(made.column("samples/translations")) == 2
         table = made.table("samples/translations")
         assert table["columns"] == ["step", "source", "hypothesis", "reference"]
-        assert [row[0] for row in table["data"]] == [6, 6, 6]
+        assert [row[0] for row in table["data"]] == [24, 24, 24]
 
     def test_the_configuration_is_there_once(self, fitted: tuple[OfflineRun, Finished, Path]) -> None:
         made, _, folder = fitted
         config, scores = made.config, read_json(folder / "analysis/average/scores.json")
-        assert (config["model"]["d_model"], config["trainer"]["max_steps"], config["name"]) == (32, 6, "demo")
+        assert (config["model"]["d_model"], config["trainer"]["max_steps"], config["name"]) == (32, 24, "demo")
         assert not {"d_model", "max_tokens"} & config.keys()
         assert config["signature"] == scores["signature"]
         assert config["scoring_set"] == scores["scoring_set"]

@@ -74,7 +74,7 @@ def test_the_legend_of_losses_begins_with_a_gain(visit: Visit) -> None:
 def test_no_text_alternative_is_false_in_the_dark(visit: Visit, browser: sync_api.Browser, many: str) -> None:
     other = Visit(browser, many)
     for page in (visit.page, other.page):
-        labels = [each.get_attribute("aria-label") for each in page.locator("[aria-label]").all()]
+        labels = page.eval_on_selector_all("[aria-label]", "all => all.map(each => each.getAttribute('aria-label'))")
         assert len(labels) > 5
         assert [label for label in labels if "dark" in str(label).lower()] == []
     other.page.close()
