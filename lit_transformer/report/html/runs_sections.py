@@ -78,9 +78,10 @@ def _agreement_section(column: str, title: str, pairs: Sequence[Agreement]) -> S
     lines, figures = [], []
     known = [pair.spearman for pair in pairs if pair.spearman is not None]
     if known:
+        several = f"from {min(known):.2f} to {max(known):.2f}, {sum(known) / len(known):.2f} on average"
+        found = several if len(known) > 1 else f"{known[0]:.2f}"
         lines.append(
-            f"Spearman's coefficient of {counted(len(known), len(pairs))}: from {min(known):.2f} to {max(known):.2f}, "
-            f"{sum(known) / len(known):.2f} on average, over the components that both have."
+            f"Spearman's coefficient of {counted(len(known), len(pairs))}: {found}, over the components that both have."
         )
     if len(names) <= LARGEST_MATRIX:
         for method in ("Spearman", "Kendall"):

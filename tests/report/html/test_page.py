@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from lit_transformer.report.agreement import Agreement
 from lit_transformer.report.html.page import page
 from lit_transformer.report.html.run_sections import run_sections
+from lit_transformer.report.html.runs_sections import _agreement_section
 from lit_transformer.report.html.section import Section
 from lit_transformer.report.runs import read_run
 from tests.report.making import make_run
@@ -66,3 +68,11 @@ def test_sections_of_a_run_without_analysis(tmp_path: Path) -> None:
     folder = make_run(tmp_path / "run")
     (folder / "analysis" / "average" / "scores.json").unlink()
     assert [section.key for section in run_sections(read_run(folder))] == ["training", "settings"]
+
+
+@pytest.mark.parametrize(("pairs", "numbers"), [(1, 1), (2, 3)])
+def test_how_far_runs_agree_is_told_in_as_many_numbers_as_there_are(pairs: int, numbers: int) -> None:
+    ranks = {"e:sa:1": 1.0, "e:ff:1": 2.0, "d:sa:1": 3.0}
+    found = [Agreement("first", f"other{place}", ranks, ranks) for place in range(pairs)]
+    (line,) = _agreement_section("drop", "BLEU lost", found).lines
+    assert len(re.findall(r"1\.00", line)) == numbers
