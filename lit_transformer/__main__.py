@@ -31,7 +31,7 @@ NO_NEWS = (
 )
 INTERRUPTED, TERMINATED = 130, 143
 GOING_ON = {
-    "fit": "fit --ckpt_path RUN goes on from its last checkpoint",
+    "fit": "fit --ckpt_path RUN goes on from its last checkpoint, if it has one",
     "analyze": "the same command goes on where it was",
     "study": "the same command goes on where it was",
 }

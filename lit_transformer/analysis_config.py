@@ -37,20 +37,24 @@ def analysis_config(
         made["model"] = dict(made.get("model", {})) | {
             name: structure[name] for name in STRUCTURE if name in structure and name in made.get("model", {})
         }
-    earlier = [entry for entry in _earlier(folder, about) if entry not in own]
+    earlier = _earlier(folder, about, config.get("components"))
+    # One that is given again keeps its place: another may need its scores.
+    own = [entry for entry in own if entry not in earlier]
     made["trainer"] = {**made.get("trainer", {}), "callbacks": [*earlier, *own] or None}
     return {**made, "ckpt_path": str(checkpoint)}
 
 
-def _earlier(folder: Path, about: Mapping[str, Any]) -> list[Entry]:
-    """Return the scorers of earlier analyses of the same model on the same sentences."""
+def _earlier(folder: Path, about: Mapping[str, Any], components: str | None) -> list[Entry]:
+    """Return the scorers of earlier analyses of the same model on the same sentences, among the same components."""
     if not any(_same(place, {"format": SCORES_FORMAT, **about}) for place in (folder, folder / "selected")):
         return []
     try:
         before = yaml.safe_load((folder / "config.yaml").read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError):
         return []
-    return [entry for entry in _entries(before) if _is_scorer(entry)]
+    # With other components, the command of now would score these in place of those.
+    same = isinstance(before, Mapping) and before.get("components") == components
+    return [entry for entry in _entries(before) if _is_scorer(entry)] if same else []
 
 
 def _same(folder: Path, about: Mapping[str, Any]) -> bool:

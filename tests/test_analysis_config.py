@@ -37,7 +37,7 @@ def callbacks_of(folder: Path, own: Any, **config: Any) -> Any:
     ("earlier", "own", "expected"),
     [
         ([CONTRIBUTION], [LAYERS], [CONTRIBUTION, LAYERS]),
-        ([CONTRIBUTION, LAYERS], [CONTRIBUTION], [LAYERS, CONTRIBUTION]),
+        ([CONTRIBUTION, LAYERS], [CONTRIBUTION], [CONTRIBUTION, LAYERS]),
         ([CONTRIBUTION], [MEAN], [CONTRIBUTION, MEAN]),
         ([CONTRIBUTION, PRUNING, GONE], [LAYERS], [CONTRIBUTION, LAYERS]),
         (CONTRIBUTION, LAYERS, [CONTRIBUTION, LAYERS]),
@@ -48,6 +48,16 @@ def callbacks_of(folder: Path, own: Any, **config: Any) -> Any:
 def test_what_stands_in_the_scores_can_be_made_again(earlier: Any, own: Any, expected: Any, tmp_path: Path) -> None:
     write_analysis(tmp_path, earlier)
     assert callbacks_of(tmp_path, own) == expected
+
+
+def test_scorers_of_other_components_would_score_those_of_now(tmp_path: Path) -> None:
+    write_analysis(tmp_path, [CONTRIBUTION])
+    assert callbacks_of(tmp_path, [LAYERS], components="e:ff:1") == [LAYERS]
+    (tmp_path / "config.yaml").write_text(
+        yaml.safe_dump({"components": "e:ff:1", "trainer": {"callbacks": [CONTRIBUTION]}}), encoding="utf-8"
+    )
+    assert callbacks_of(tmp_path, [LAYERS]) == [LAYERS]
+    assert callbacks_of(tmp_path, [LAYERS], components="e:ff:1") == [CONTRIBUTION, LAYERS]
 
 
 def test_the_scores_of_another_model_are_replaced(tmp_path: Path) -> None:

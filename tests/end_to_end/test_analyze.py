@@ -61,7 +61,7 @@ def test_the_configuration_makes_all_again_that_stands_in_the_scores(trained: Pa
     succeed(of("analyze", trained, "--components=d:sa"), tmp_path)
     folder = trained / "analysis/average"
     names = [entry["class_path"] for entry in config_of(folder)["trainer"]["callbacks"]]
-    assert names == ["callbacks.LayerAblation", "callbacks.ContributionScore"]
+    assert names == ["callbacks.ContributionScore", "callbacks.LayerAblation"]
     for place in (folder, folder / "selected"):
         output = tmp_path / f"again-{place.name}"
         succeed(["analyze", "--config", str(place / "config.yaml"), "--output", str(output)], tmp_path)
