@@ -107,7 +107,7 @@ def test_pairs_whose_orders_cannot_be_compared_are_told(tmp_path: Path) -> None:
     pairs = agreements(runs, "drop")
     assert "1 of 3 pairs of runs, over" in runs_summary(runs, pairs, shared_components(runs))[0]
     [section] = [each for each in comparison_sections(runs, {"drop": pairs}) if each.key == "agreement-drop"]
-    assert "1 of 3 pairs of runs: from" in section.lines[0]
+    assert "1 of 3 pairs of runs: 1.00, over" in section.lines[0]
 
 
 def test_a_study(tmp_path: Path) -> None:
