@@ -61,7 +61,7 @@ def _class_line(key: str, text: str) -> str | None:
         module, _, wrong = name.rpartition(".")
         there = list(getattr(_imported(module), "__all__", ()))
         return f"{key}: there is no class {name!r}{_like(wrong, there)}" + (
-            f"; {module} has {', '.join(there)}." if there else "; give the full name of one, such as callbacks.NAME."
+            f"; give one of {', '.join(there)}." if there else "; give the full name of one, such as callbacks.NAME."
         )
     return None
 
