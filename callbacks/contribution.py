@@ -12,9 +12,9 @@ from callbacks.component_scorer import ComponentScorer, expected_cost, log_score
 from lit_transformer.analysis import Analysis
 from lit_transformer.errors import UserError
 from lit_transformer.files import write_text
+from lit_transformer.importance.chains import Chain
 from lit_transformer.importance.contribution import contribution_table
 from lit_transformer.importance.evaluation import Evaluation
-from lit_transformer.importance.evaluator import Chain
 from lit_transformer.importance.examples import examples
 from lit_transformer.importance.intervals import EPSILON
 from lit_transformer.importance.plan import Plan

@@ -13,6 +13,7 @@ from callbacks.criticality_controls import module_criticality_rows, rerandomized
 from lit_transformer.analysis import Analysis
 from lit_transformer.errors import UserError
 from lit_transformer.files import write_text
+from lit_transformer.importance.chains import Chain, Steps
 from lit_transformer.importance.criticality import (
     GRID,
     Criticality,
@@ -26,7 +27,6 @@ from lit_transformer.importance.criticality import (
     threshold,
 )
 from lit_transformer.importance.evaluation import Evaluation
-from lit_transformer.importance.evaluator import Chain, Steps
 from lit_transformer.importance.module_criticality import SIGMAS
 from lit_transformer.importance.plan import Plan
 from lit_transformer.importance.resampling import resample_counts

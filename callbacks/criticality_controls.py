@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from lit_transformer.analysis import Analysis
+from lit_transformer.importance.chains import Chain
 from lit_transformer.importance.evaluation import Evaluation
-from lit_transformer.importance.evaluator import Chain, Evaluator
+from lit_transformer.importance.evaluator import Evaluator
 from lit_transformer.importance.module_criticality import ModuleCriticality, module_criticality
 from lit_transformer.importance.variant import Variant
 from lit_transformer.surgery import component_parameters

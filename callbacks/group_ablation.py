@@ -13,8 +13,9 @@ from lit_transformer.analysis import Analysis
 from lit_transformer.components import canonical_key, component_ids, kind_of, select
 from lit_transformer.errors import UserError
 from lit_transformer.files import write_text
+from lit_transformer.importance.chains import Asked, Chain
 from lit_transformer.importance.evaluation import Evaluation
-from lit_transformer.importance.evaluator import Asked, Chain, Evaluator, Observer
+from lit_transformer.importance.evaluator import Evaluator, Observer
 from lit_transformer.importance.plan import Plan
 from lit_transformer.importance.ranking import random_order
 from lit_transformer.importance.tables import ScoreTable, differing, read_scores, table_text

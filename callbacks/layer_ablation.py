@@ -11,8 +11,8 @@ from callbacks.component_scorer import ComponentScorer, expected_cost
 from lit_transformer.analysis import Analysis
 from lit_transformer.components import component_ids, layer_of, select
 from lit_transformer.errors import UserError
+from lit_transformer.importance.chains import Chain
 from lit_transformer.importance.evaluation import Evaluation
-from lit_transformer.importance.evaluator import Chain
 from lit_transformer.importance.plan import Plan
 from lit_transformer.importance.variant import Variant, ablation
 from lit_transformer.module import LitTransformer

@@ -19,10 +19,11 @@ from lit_transformer.data.batch import Batch
 from lit_transformer.data.datamodule import TranslationDataModule
 from lit_transformer.data.encoded import EncodedCorpus
 from lit_transformer.errors import UserError
+from lit_transformer.importance.chains import Asked
 from lit_transformer.importance.dealing import Dealer, StoreDealer
 from lit_transformer.importance.early import Answer, critical_value
 from lit_transformer.importance.evaluation import Evaluation
-from lit_transformer.importance.evaluator import Asked, Evaluator
+from lit_transformer.importance.evaluator import Evaluator
 from lit_transformer.importance.journal import Journal
 from lit_transformer.importance.question import Question
 from lit_transformer.importance.records import Recorder
@@ -41,6 +42,9 @@ Decoding = Literal["auto", "verified", "plain"]
 TRAINING_SAMPLE = 512
 """Training pairs that mean outputs and the loss of Chatterji et al. are taken over."""
 
+SPARE_BYTES = 4 << 30
+"""Memory that variants may take on an accelerator that does not tell what it has."""
+
 
 @dataclass(frozen=True)
 class AnalysisSettings:
@@ -53,6 +57,8 @@ class AnalysisSettings:
         decoding: ``verified`` (drafts; the same text), ``plain``, or ``auto``: whichever takes less time.
         confidence: Confidence of the analysis's early decisions, such as 0.999; None decides nothing early.
         dry_run: Only say what would be evaluated.
+        side_by_side: How many variants are decoded in one batch, where they are decoded plainly; None: as many as there
+            is room for on a GPU, one on a CPU.
     """
 
     components: tuple[str, ...] | None = None
@@ -61,6 +67,7 @@ class AnalysisSettings:
     decoding: Decoding = "auto"
     confidence: float | None = None
     dry_run: bool = False
+    side_by_side: int | None = None
 
     def __post_init__(self) -> None:
         """Refuse what means nothing.
@@ -74,6 +81,8 @@ class AnalysisSettings:
             raise UserError(f"--confidence is {self.confidence!r}; give a number between 0.5 and 1, such as 0.999.")
         if self.confidence is not None and self.decoding == "plain":
             raise UserError("--confidence stops on what verified drafts tell; leave --decoding plain out, or it.")
+        if self.side_by_side is not None and self.side_by_side < 1:
+            raise UserError(f"--side_by_side is {self.side_by_side!r}; give a number of variants from 1 up.")
         Recorder(self.record)
 
 
@@ -138,11 +147,23 @@ class Analysis:
         """How variants are decoded."""
         if self.settings.decoding != "auto":
             return self.settings.decoding
-        on_cpu = next(self.module.parameters()).device.type == "cpu"
-        # Measured, benchmarks/RESULTS.md: the many live prefixes of a beam keep a CPU as busy verified as plain.
         # Early decisions stop on what a verified draft tells.
-        slow = on_cpu and self.module.decoding.beam > 1 and self.settings.confidence is None
-        return "plain" if slow else "verified"
+        if self.settings.confidence is not None:
+            return "verified"
+        # Measured, benchmarks/RESULTS.md: the many live prefixes of a beam keep a CPU as busy verified as plain; a GPU
+        # has most to gain from variants in one batch.
+        return "verified" if self._device.type == "cpu" and self.module.decoding.beam == 1 else "plain"
+
+    @property
+    def _device(self) -> torch.device:
+        return next(self.module.parameters()).device
+
+    def _side_by_side(self, decoder: VariantDecoder) -> int:
+        """Return how many variants are decoded in one batch."""
+        if self.settings.side_by_side is not None or self._device.type == "cpu":
+            return self.settings.side_by_side or 1
+        free = torch.cuda.mem_get_info(self._device)[0] if self._device.type == "cuda" else SPARE_BYTES
+        return decoder.fitting(free // 2)
 
     def question(
         self,
@@ -237,8 +258,7 @@ class Analysis:
         return redrawn(self.module.network.config, component, seed)
 
     def _on_device(self, batches: Sequence[Batch]) -> list[Batch]:
-        device = next(self.module.parameters()).device
-        return [batch.to(device) for batch in batches]
+        return [batch.to(self._device) for batch in batches]
 
     def _evaluator_of(self, split: str) -> Evaluator:
         corpus, rows = self.open_split(split), self._rows(split)
@@ -259,28 +279,30 @@ class Analysis:
             "set": scoring_set.digest,
             "signature": about["signature"],
             "decoding": about["decoding"],
-            "device": next(self.module.parameters()).device.type,
+            "device": self._device.type,
         }
         replacements = Replacements(
             initial=lambda: self.initial_weights,
             means=lambda: self.mean_outputs,
             drawn=self._drawn,
         )
+        decoder = VariantDecoder(
+            self.module.network,
+            scoring_set,
+            self.data.tokenizer.decode,
+            self.module.decoding,
+            self.module.bleu,
+            replacements,
+        )
         return Evaluator(
-            VariantDecoder(
-                self.module.network,
-                scoring_set,
-                self.data.tokenizer.decode,
-                self.module.decoding,
-                self.module.bleu,
-                replacements,
-            ),
+            decoder,
             scoring_set,
             identity,
             Journal(self.folder, self.dealer.rank),
             Recorder(self.settings.record, exact=bool(scoring_set.phenomena)),
             self.dealer,
             plain=self.search == "plain",
+            side_by_side=self._side_by_side(decoder),
         )
 
 

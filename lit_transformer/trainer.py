@@ -229,6 +229,7 @@ class Trainer(pl.Trainer):
         decoding: Decoding = "auto",
         confidence: float | None = None,
         dry_run: bool = False,
+        side_by_side: int | None = None,
     ) -> None:
         """Score the components of a trained model with the scoring callbacks.
 
@@ -244,11 +245,13 @@ class Trainer(pl.Trainer):
             limit: Score a sample of so many sentences, drawn from the seed; written apart, and marked as such.
             record: Record loss (teacher-forced, with the accuracy of pieces) and chrf of every variant too.
             decoding: verified (hypotheses of the unchanged model are verified in parallel; the text is that of plain,
-                near-ties of floating point apart), plain (every variant by itself), or auto: plain for beam search on a
-                CPU, where verifying takes no less time, else verified.
+                near-ties of floating point apart), plain (without drafts), or auto: plain for beam search and on a GPU,
+                where verifying takes no less time, else verified.
             confidence: Stop an evaluation as soon as its answer is this sure, for the analysis as a whole, such as
                 0.999; null decides nothing early.
             dry_run: Only print what would be evaluated, and how long it may take.
+            side_by_side: How many variants are decoded in one batch, where they are decoded plainly; null: as many as
+                there is room for on a GPU, one on a CPU, where it takes no less time.
 
         Raises:
             UserError: There is no checkpoint, no data module or no scoring callback, or a setting is out of range.
@@ -266,6 +269,7 @@ class Trainer(pl.Trainer):
             decoding,
             confidence,
             dry_run,
+            side_by_side,
         )
         for callback in scoring:
             if (check := getattr(callback, "check", None)) is not None:

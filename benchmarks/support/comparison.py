@@ -12,9 +12,9 @@ import torch
 from benchmarks.support.clock import seconds
 from benchmarks.support.subject import BASELINE, Subject, TimedAnalysis
 from callbacks.group_ablation import GroupAblation
+from lit_transformer.importance.chains import Chain, Steps
 from lit_transformer.importance.criticality import EPSILON, Criticality, is_close, scan
 from lit_transformer.importance.evaluation import Evaluation
-from lit_transformer.importance.evaluator import Chain, Steps
 from lit_transformer.importance.scores import CAP
 from lit_transformer.importance.variant import Variant, ablation
 from lit_transformer.importance.variant_decoder import VariantDecoder

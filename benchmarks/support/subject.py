@@ -18,8 +18,8 @@ from lit_transformer.analysis import Analysis, AnalysisSettings
 from lit_transformer.checkpoints import find_checkpoint, read_checkpoint
 from lit_transformer.data.datamodule import TranslationDataModule, tokenizer_of_state
 from lit_transformer.decoding import DecodingSettings
+from lit_transformer.importance.chains import Asked
 from lit_transformer.importance.early import Answer
-from lit_transformer.importance.evaluator import Asked
 from lit_transformer.importance.question import Question
 from lit_transformer.importance.variant import Variant
 from lit_transformer.initial_weights import NoInitialWeightsError

@@ -65,6 +65,12 @@ class Hypotheses:
             torch.cat([part.non_terminated for part in parts]),
         )
 
+    def split(self, parts: int) -> list[Hypotheses]:
+        """Return as many parts of equal numbers of sentences, one after another."""
+        ends = self.lengths.unflatten(0, (parts, -1)).sum(dim=1).tolist()
+        columns = (tensor.chunk(parts) for tensor in (self.lengths, self.scores, self.non_terminated))
+        return [Hypotheses(*part) for part in zip(self.pieces.split(ends), *columns, strict=True)]
+
     def select(self, sentences: Tensor) -> Hypotheses:
         """Return these sentences, in this order.
 

@@ -131,17 +131,42 @@ class PlainDecoder:
                     batch, source = batch[rows], source[rows]
                     states = None if states is None else states.select(rows)
                 trace = None if traces is None else Trace(limits[batch])
-                parts.append(self._search(source, limits[batch], states, trace))
+                parts.append(self._search(self.model, source, limits[batch], states, trace))
                 numbers.append(batch)
                 if traces is not None and trace is not None:
                     traces.append((batch, trace))
         return collected(parts, numbers, limits.numel(), sentences)
 
-    def _search(self, source: Tensor, limits: Tensor, encoded: Any, trace: Trace | None) -> Hypotheses:
+    def decode_copies(self, model: Decodable, copies: int, sentences: Tensor | None = None) -> list[Decoded]:
+        """Decode every sentence several times in one batch, with a model that treats each copy of it in its own way.
+
+        Args:
+            model: What decodes in place of the decoder's own model. A batch holds all sentences of the first copy, then
+                all of the second one, and so on.
+            copies: Their number.
+            sentences: Numbers of the sentences wanted, in their order, ``(wanted,)``; all by default.
+
+        Returns:
+            What each copy was decoded to.
+
+        Raises:
+            UserError: The model gives NaN.
+        """
+        limits, parts = self.set.limits, []
+        with for_decoding(model, limits.device):
+            for batch, source in self.set.batches:
+                found = self._search(model, source.repeat(copies, 1), limits[batch].repeat(copies), None, None)
+                parts.append(found.split(copies))
+        numbers = [batch for batch, _ in self.set.batches]
+        return [collected([part[copy] for part in parts], numbers, limits.numel(), sentences) for copy in range(copies)]
+
+    def _search(
+        self, model: Decodable, source: Tensor, limits: Tensor, encoded: Any, trace: Trace | None
+    ) -> Hypotheses:
         settings = self.settings
         if settings.beam > 1:
-            return beam_search(self.model, source, limits, settings.beam, settings.length_penalty, encoded, trace)
-        found = greedy_search(self.model, source, limits, encoded)
+            return beam_search(model, source, limits, settings.beam, settings.length_penalty, encoded, trace)
+        found = greedy_search(model, source, limits, encoded)
         if trace is not None:
             trace.take(found.pieces, found.lengths, found.non_terminated)
         return found

@@ -6,14 +6,16 @@ import contextlib
 import hashlib
 import json
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor
 
 from lit_transformer.decoding import Decoded
+from lit_transformer.errors import UserError
+from lit_transformer.importance.chains import Asked, Chain, follow
 from lit_transformer.importance.dealing import Dealer
 from lit_transformer.importance.early import FEWEST, Comparison, Decision
 from lit_transformer.importance.evaluation import Evaluation
@@ -31,31 +33,7 @@ ENGINE = 2
 ORDER_SEED = 1
 """Seed of the order in which early decisions look at sentences."""
 
-Asked: TypeAlias = Variant | Question
 Observer: TypeAlias = Callable[[str, float | None], None]
-Steps: TypeAlias = Generator[Asked, Evaluation, Any]
-
-
-@dataclass(frozen=True)
-class Chain:
-    """Evaluations each of which may depend on the one before, such as the scan of one component's alphas.
-
-    Args:
-        steps: Starts the chain: a generator that yields variants (or questions) and is sent their evaluations.
-        cost: What to expect of it, in evaluations.
-    """
-
-    steps: Callable[[], Steps]
-    cost: float = 1.0
-
-    @classmethod
-    def of(cls, asked: Asked, cost: float = 1.0) -> Chain:
-        """Return the chain of a single evaluation, which it returns."""
-
-        def steps() -> Steps:
-            return (yield asked)
-
-        return cls(steps, cost)
 
 
 class Evaluator:
@@ -68,7 +46,8 @@ class Evaluator:
         journal: Where evaluations are kept.
         recorder: What else to record.
         dealer: Deals work out to the processes.
-        plain: Decode every variant by itself instead of verifying drafts.
+        plain: Decode variants without drafts.
+        side_by_side: How many variants without drafts are decoded in one batch.
     """
 
     def __init__(
@@ -80,12 +59,13 @@ class Evaluator:
         recorder: Recorder | None = None,
         dealer: Dealer | None = None,
         plain: bool = False,
+        side_by_side: int = 1,
     ) -> None:
         self._decoder, self.scoring_set = decoder, scoring_set
         self._journal = Journal() if journal is None else journal
         self._recorder = Recorder() if recorder is None else recorder
         self._dealer = Dealer() if dealer is None else dealer
-        self._plain = plain
+        self._plain, self._side_by_side = plain, side_by_side
         self._observers: list[Observer] = []
         self._made: list[Evaluation] = []
         self.endless: dict[str, float] = {}
@@ -100,7 +80,7 @@ class Evaluator:
 
     def expected(self) -> tuple[float, int]:
         """Return what an evaluation takes: seconds of plain decoding, by a sample, and bytes kept beside the model."""
-        return self._decoder.expected()
+        return self._decoder.expected(self._side_by_side if self._plain else 1)
 
     @contextlib.contextmanager
     def observed(self, observer: Observer) -> Iterator[None]:
@@ -143,8 +123,7 @@ class Evaluator:
         evaluation = self._find(asked)
         if evaluation is None:
             evaluation = self._decide(asked) if isinstance(asked, Question) else self._make(asked)
-            self._journal.add(evaluation)
-            self._made.append(evaluation)
+            self._keep(evaluation)
         if not evaluation.early:
             self.endless[evaluation.variant.name] = evaluation.measures["non_terminated"]
         return evaluation
@@ -159,17 +138,19 @@ class Evaluator:
             What each chain's generator returned.
         """
         self._made = []
+        # As many at once as there is room for, and no process without any.
+        size = min(self._side_by_side, -(-len(chains) // self._dealer.size)) if self._plain else 1
+        parts = [chains[first : first + size] for first in range(0, len(chains), max(size, 1))]
+        costs = [sum(chain.cost for chain in part) for part in parts]
 
-        def told(asked: Asked) -> Evaluation:
-            evaluation = self.evaluate(asked)
-            self._dealer.say({"name": evaluation.variant.name, "bleu": evaluation.bleu})
-            return evaluation
+        def do(number: int) -> None:
+            follow(parts[number], self._told)
 
-        self._dealer.deal([chain.cost for chain in chains], lambda n: _follow(chains[n].steps(), told), self._tell)
+        self._dealer.deal(costs, do, self._tell)
         for evaluation in self._dealer.gather(self._made):
             self._journal.adopt(evaluation)
         # All is known now, so this only reads; a chain's result need not travel between the processes.
-        return [_follow(chain.steps(), self.evaluate) for chain in chains]
+        return follow(chains, lambda asked: [self.evaluate(each) for each in asked])
 
     def share(self, work: Sequence[Callable[[], Any]], names: Sequence[str]) -> list[Any]:
         """Do pieces of work that are no evaluations, each on whichever process is free, and return what each gave.
@@ -201,6 +182,16 @@ class Evaluator:
                 found.setdefault(name, []).append(int(right))
         return {name: sum(rights) / len(rights) for name, rights in sorted(found.items())}
 
+    def _told(self, asked: Sequence[Asked]) -> list[Evaluation]:
+        """Evaluate what several chains ask for at a time, and say what came of it."""
+        variants = {self.key(each): each for each in asked if isinstance(each, Variant)}
+        self._make_side_by_side(list(variants.values()))
+        found = []
+        for each in asked:
+            found.append(self.evaluate(each))
+            self._dealer.say({"name": found[-1].variant.name, "bleu": found[-1].bleu})
+        return found
+
     def _tell(self, news: dict[str, Any]) -> None:
         for observer in self._observers:
             observer(news["name"], news["bleu"])
@@ -219,6 +210,31 @@ class Evaluator:
     def _is_plain(self, variant: Variant) -> bool:
         # The baseline is what `validate` decodes, so that the two give the same number.
         return self._plain or variant.plain or variant == Variant()
+
+    def _keep(self, evaluation: Evaluation) -> None:
+        self._journal.add(evaluation)
+        self._made.append(evaluation)
+
+    def _make_side_by_side(self, variants: Sequence[Variant]) -> None:
+        """Evaluate those of the variants in one batch of which nothing is known and that go together."""
+        # The baseline is decoded in the batches of `validate`.
+        new = [variant for variant in variants if variant != Variant() and self._find(variant) is None]
+        for value in dict.fromkeys(variant.value for variant in new):
+            several = [variant for variant in new if variant.value == value and self._is_plain(variant)]
+            if len(several) < 2:
+                continue
+            started = time.perf_counter()
+            try:
+                found = self._decoder.side_by_side(several)
+            except torch.OutOfMemoryError as error:
+                raise UserError(
+                    f"there is not enough memory to decode {len(several)} variants in one batch; give a smaller number "
+                    "by --side_by_side N."
+                ) from error
+            spent = (time.perf_counter() - started) / len(several)
+            for variant, (decoded, statistics) in zip(several, found, strict=True):
+                now = time.perf_counter()
+                self._keep(self._made_of(variant, decoded, statistics, started=now - spent))
 
     def _make(self, variant: Variant) -> Evaluation:
         if self._is_plain(variant):
@@ -293,13 +309,3 @@ class Evaluator:
             seconds=time.perf_counter() - started,
             decision={**asdict(decision), "against": against.bleu},
         )
-
-
-def _follow(steps: Steps, evaluate: Callable[[Asked], Evaluation]) -> Any:
-    """Run a chain, and return what its generator returns."""
-    try:
-        asked = next(steps)
-        while True:
-            asked = steps.send(evaluate(asked))
-    except StopIteration as end:
-        return end.value

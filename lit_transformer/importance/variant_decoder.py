@@ -26,9 +26,13 @@ from lit_transformer.decoding import (
 )
 from lit_transformer.importance.evaluation import Evaluation
 from lit_transformer.importance.scoring_set import ScoringSet
+from lit_transformer.importance.side_by_side import SideBySide
 from lit_transformer.importance.variant import Variant
 from lit_transformer.model import Transformer
 from lit_transformer.surgery import ablated, interpolated
+
+MOST_SIDE_BY_SIDE = 64
+"""The most variants in one batch: more take about as long each, and an analysis that is killed loses what it was at."""
 
 
 @dataclass(frozen=True)
@@ -104,6 +108,17 @@ class VariantDecoder:
             decoded = self._plain.decode(encoded, self._order)
         return decoded, self._count(decoded.ids(), self._references)
 
+    def side_by_side(self, variants: Sequence[Variant]) -> list[tuple[Decoded, Tensor]]:
+        """Decode several variants in the same batches, without drafts; return for each what `plain` does.
+
+        Args:
+            variants: The variants; all of them put the same in the place of what they ablate.
+        """
+        model = SideBySide(self.model, variants, self.applied)
+        with model.installed():
+            found = self._plain.decode_copies(model, len(variants), self._order)
+        return [(decoded, self._count(decoded.ids(), self._references)) for decoded in found]
+
     def verified(self, variant: Variant, before: Sequence[Evaluation]) -> tuple[Decoded, Tensor]:
         """Decode a variant by verifying its draft; return hypotheses and statistics ``(sentences, 10)``.
 
@@ -175,17 +190,43 @@ class VariantDecoder:
                 )
             yield
 
-    def expected(self) -> tuple[float, int]:
-        """Return what an evaluation takes: seconds of plain decoding, by a sample, and bytes kept beside the model."""
+    def fitting(self, memory: int) -> int:
+        """Return how many variants can be decoded side by side in so many bytes; at least one.
+
+        Args:
+            memory: The bytes, of the model's device.
+        """
+        config, size = self.model.config, next(self.model.parameters()).element_size()
+        needed = 1
+        for batch in self._set.batches:
+            length = batch.source.size(1)
+            limit = length + self._decoding.max_extra_pieces
+            # Keys and values of the prefixes, in buffers that grow by half while the old ones are still there.
+            own = 3 * 2 * self._decoding.beam * limit * config.decoder_layers * config.d_model
+            # Those of the source, selected while the old ones are still there; logits and what is made of them.
+            source = 2 * 2 * length * (config.decoder_layers + 1) * config.d_model
+            scores = 4 * self._decoding.beam * config.target_vocab_size
+            needed = max(needed, len(batch) * size * (own + source + scores))
+        return max(1, min(memory // needed, MOST_SIDE_BY_SIDE))
+
+    def expected(self, side_by_side: int = 1) -> tuple[float, int]:
+        """Return what an evaluation takes: seconds of plain decoding, by a sample, and bytes kept beside the model.
+
+        Args:
+            side_by_side: How many variants are decoded in one batch.
+        """
         batch = self._set.batches[len(self._set.batches) // 2]
+        decoder = PlainDecoder(self.model, [batch.source], self._decoding)
+        same = SideBySide(self.model, [Variant()] * side_by_side, self.applied)
         started = time.perf_counter()
-        decoded = PlainDecoder(self.model, [batch.source], self._decoding).decode()
+        decoded = decoder.decode_copies(same, side_by_side)[0]
         share = len(self._set) / len(batch)
+        seconds = share * (time.perf_counter() - started) / side_by_side
         config = self.model.config
         # A node of the draft's tree is a piece of a live prefix: the states that enter its sub-layers, keys and values.
         nodes = share * self._decoding.beam * (int(decoded.lengths.sum()) + len(batch))
         size = next(self.model.parameters()).element_size()
-        return share * (time.perf_counter() - started), int(nodes * config.decoder_layers * 5 * config.d_model * size)
+        return seconds, int(nodes * config.decoder_layers * 5 * config.d_model * size)
 
     def _drafted(self, variant: Variant, before: Sequence[Evaluation]) -> _Draft:
         draft = Variant(ablated=variant.draft)

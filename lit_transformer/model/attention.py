@@ -111,8 +111,7 @@ class Attention(nn.Module):
             Keys and values, each ``(batch, heads, source_length, head_size)``.
         """
         d_model = memory.size(-1)
-        projected = F.linear(memory, self.in_projection.weight[d_model:], self.in_projection.bias[d_model:])
-        keys, values = projected.chunk(2, dim=-1)
+        keys, values = self.projected(memory, slice(d_model, None)).chunk(2, dim=-1)
         # Every step multiplies them: strided, they would be copied each time.
         return self._split(keys).contiguous(), self._split(values).contiguous()
 
@@ -130,7 +129,7 @@ class Attention(nn.Module):
         """
         rows, length, d_model = x.shape
         x = x.reshape(keys.size(0), -1, d_model)
-        queries = self._split(F.linear(x, self.in_projection.weight[:d_model], self.in_projection.bias[:d_model]))
+        queries = self._split(self.projected(x, slice(d_model)))
         return self._attend(queries, keys, values, mask).reshape(rows, length, d_model)
 
     def own_rows(self, x: Tensor, attend: Callable[[Tensor, Tensor, Tensor], Tensor]) -> Tensor:
@@ -158,8 +157,17 @@ class Attention(nn.Module):
             ``(rows, d_model)``.
         """
         d_model = x.size(1)
-        queries = F.linear(x, self.in_projection.weight[:d_model], self.in_projection.bias[:d_model])
+        queries = self.projected(x, slice(d_model))
         return self.out_projection(attend(queries.view(x.size(0), self.heads, -1)).flatten(1))
+
+    def projected(self, x: Tensor, columns: slice) -> Tensor:
+        """Return some columns of the projection to queries, keys and values, ``(..., columns)``.
+
+        Args:
+            x: ``(..., d_model)``.
+            columns: Which of the ``3 * d_model``.
+        """
+        return F.linear(x, self.in_projection.weight[columns], self.in_projection.bias[columns])
 
     def _split(self, x: Tensor) -> Tensor:
         batch, length, d_model = x.shape

@@ -57,6 +57,8 @@ class SubLayer(nn.Module):
         predecessor: The component that this one succeeds (`callbacks.Theseus`), and that may stand in for it in a
             training step. It is no part of the model: no state, no training, no device.
         stands_in: Whether the predecessor does, in the coming training step.
+        kept_rows: True where a row of the batch has the component, and is not as if it were ablated, broadcastable to
+            the residual stream; None where all have it. It is no part of the model's state.
     """
 
     def __init__(
@@ -73,6 +75,7 @@ class SubLayer(nn.Module):
         self.predecessor: SubLayer | None
         object.__setattr__(self, "predecessor", None)
         self.stands_in = False
+        self.kept_rows: Tensor | None = None
 
     def succeed(self, predecessor: SubLayer | None) -> None:
         """Let another component stand in for this one in training steps; None for no other any more."""
@@ -135,8 +138,14 @@ class SubLayer(nn.Module):
             return x if self.norm_first else self.norm(x)
         function = getattr(self.function, method)
         if self.norm_first:
-            return x + dropout(function(self.norm(x), *inputs), self.dropout, self.training)
-        return self.norm(x + dropout(function(x, *inputs), self.dropout, self.training))
+            return x + self._of_kept(dropout(function(self.norm(x), *inputs), self.dropout, self.training))
+        return self.norm(x + self._of_kept(dropout(function(x, *inputs), self.dropout, self.training)))
+
+    def _of_kept(self, added: Tensor) -> Tensor:
+        """Return what is added to the residual stream, with what an ablated component adds where it is not kept."""
+        if self.kept_rows is None:
+            return added
+        return added.where(self.kept_rows, 0.0 if self.constant is None else self.constant)
 
     def _nothing(self, *inputs: Any) -> Tensor | float:
         """Return a zero that all parameters have a part in, so that a step without them gives them a gradient of zero.

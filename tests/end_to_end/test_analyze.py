@@ -149,13 +149,14 @@ class TestEveryScorer:
         changed = f"--model.decoding.beam={beam}", f"--components={','.join(chosen)}"
         options = "--trainer.callbacks+=callbacks.ContributionScore", *scorer, *changed
         made: list[dict[str, float]] = []
-        for decoding in ("verified", "plain"):
-            succeed(of("analyze", trained, *options, "--output", decoding, "--decoding", decoding), tmp_path)
-            folder = tmp_path / decoding / "analysis/average" / ("" if beam == 1 else "selected")
+        for place, decoding in enumerate([["verified"], ["plain"], ["plain", "--side_by_side", "5"]]):
+            succeed(of("analyze", trained, *options, "--output", str(place), "--decoding", *decoding), tmp_path)
+            folder = tmp_path / str(place) / "analysis/average" / ("" if beam == 1 else "selected")
             curves = read_csv(folder / "criticality_curves.csv")
             ablations = {row["component"]: float(row["ablated_bleu"]) for row in read_csv(folder / "scores.csv")}
             made.append({f"{row['component']} at {row['alpha']}": float(row["bleu"]) for row in curves} | ablations)
         assert made[0].keys() == made[1].keys()
+        assert made[2] == made[1]
         differences = [made[0][name] - made[1][name] for name in made[0]]
         assert len(differences) == len(chosen) * (11 + 1)
         assert max(map(abs, differences)) <= 0.02
@@ -245,6 +246,7 @@ class TestOptions:
             (["--limit", "0"], "--limit is 0"),
             (["--record", "[bleurt]"], "--record 'bleurt' is unknown"),
             (["--confidence", "1.5"], "--confidence is 1.5"),
+            (["--side_by_side", "0"], "--side_by_side is 0; give a number of variants from 1 up"),
             (["--config", "analysis.yaml", "--trainer.callbacks.k=0"], "GroupAblation's k is 0; give a number"),
             (["--trainer.callbacks+=callbacks.CriticalityScore", "--trainer.callbacks.epsilon=-1"], "epsilon is -1"),
             (["--config", "analysis.yaml", "--trainer.callbacks.k=9"], "k is 9, but its selectors leave 8 components"),

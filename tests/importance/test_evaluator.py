@@ -1,9 +1,10 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 import sacrebleu
@@ -13,9 +14,9 @@ from torch import nn
 from lit_transformer.components import component_ids
 from lit_transformer.data.batch import Batch
 from lit_transformer.errors import UserError
+from lit_transformer.importance.chains import Chain, Steps
 from lit_transformer.importance.dealing import Dealer
 from lit_transformer.importance.evaluation import Evaluation
-from lit_transformer.importance.evaluator import Chain, Steps
 from lit_transformer.importance.journal import Journal
 from lit_transformer.importance.records import Recorder
 from lit_transformer.importance.scores import contribution_scores
@@ -263,11 +264,57 @@ class TestChains:
         scorer.run(chains)
         assert len(told) == len({name for name, _ in told})
 
+    def test_side_by_side_they_find_what_they_find_alone(self, model: Transformer, batches: list[Batch]) -> None:
+        asked = [Variant(), ablation("d:sa:1"), ablation("d:ff:1", value="mean"), ablation("d:ff:2", value="mean")]
+        chains = [*map(Chain.of, asked), Chain(lambda: scan("d:ff:1")), Chain(lambda: scan("e:ff:1"))]
+        alone, together = (evaluator(model, batches, plain=True, side_by_side=size) for size in (1, 5))
+        expected = alone.run(chains)
+        sizes = []
+        several = VariantDecoder.side_by_side
+
+        def counted(self: VariantDecoder, variants: Sequence[Variant]) -> Any:
+            sizes.append(len(variants))
+            assert Variant() not in variants
+            return several(self, variants)
+
+        with mock.patch.object(VariantDecoder, "side_by_side", counted):
+            found = together.run(chains)
+        assert found[4:] == expected[4:]
+        assert all(same(*pair) for pair in zip(found[:4], expected[:4], strict=True))
+        assert [one.key for one in found[:4]] == [one.key for one in expected[:4]]
+        # The first five chains begin with the baseline, two variants of each value; then one goes on alone.
+        assert sizes == [2, 2]
+
+    def test_every_process_has_a_part(self, model: Transformer, batches: list[Batch]) -> None:
+        dealt: list[int] = []
+
+        class OneOfThree(Dealer):
+            size = 3
+
+            def deal(self, costs: Sequence[float], work: Any, news: Any) -> None:
+                dealt.append(len(costs))
+                super().deal(costs, work, news)
+
+        chains = [Chain.of(ablation(component)) for component in component_ids(2, 2)]
+        evaluator(model, batches, plain=True, side_by_side=64, dealer=OneOfThree()).run(chains)
+        evaluator(model, batches, side_by_side=64, dealer=OneOfThree()).run(chains)
+        # Drafts are verified for one variant at a time.
+        assert dealt == [3, len(chains)]
+
+    def test_no_memory_for_so_many(self, model: Transformer, batches: list[Batch]) -> None:
+        scorer = evaluator(model, batches, plain=True, side_by_side=2)
+        with (
+            mock.patch.object(VariantDecoder, "side_by_side", side_effect=torch.OutOfMemoryError),
+            pytest.raises(UserError, match="2 variants in one batch; give a smaller number by --side_by_side"),
+        ):
+            scorer.run([Chain.of(ablation("d:sa:1")), Chain.of(ablation("d:sa:2"))])
+
+    @pytest.mark.parametrize("options", [{}, {"plain": True, "side_by_side": 3}], ids=["verified", "side by side"])
     def test_killed_after_each_evaluation_and_resumed(
-        self, model: Transformer, batches: list[Batch], tmp_path: Path
+        self, model: Transformer, batches: list[Batch], tmp_path: Path, options: dict[str, Any]
     ) -> None:
         chains = [Chain.of(Variant()), Chain(lambda: scan("d:ff:1")), Chain.of(ablation("d:sa:1", "d:sa:2"))]
-        whole = evaluator(model, batches, journal=Journal(tmp_path / "whole"))
+        whole = evaluator(model, batches, journal=Journal(tmp_path / "whole"), **options)
         expected = whole.run(chains)
         lines = (tmp_path / "whole/evaluations.jsonl").read_text().splitlines()
         for survived in range(len(lines)):
@@ -283,8 +330,8 @@ class TestChains:
                     super().add(evaluation)
 
             with pytest.raises(Killed):
-                evaluator(model, batches, journal=Mortal(folder)).run(chains)
-            resumed = evaluator(model, batches, journal=Journal(folder)).run(chains)
+                evaluator(model, batches, journal=Mortal(folder), **options).run(chains)
+            resumed = evaluator(model, batches, journal=Journal(folder), **options).run(chains)
             assert resumed[1] == expected[1]
             assert same(resumed[2], expected[2])
             files = [{p.name: p.read_bytes() for p in f.glob("evaluations/*")} for f in (tmp_path / "whole", folder)]
