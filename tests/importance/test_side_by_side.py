@@ -13,7 +13,7 @@ from lit_transformer.data.batch import Batch
 from lit_transformer.decoding import DecodingSettings
 from lit_transformer.importance.scoring_set import ScoringSet
 from lit_transformer.importance.variant import Variant, ablation
-from lit_transformer.importance.variant_decoder import VariantDecoder
+from lit_transformer.importance.variant_decoder import MOST_SIDE_BY_SIDE, VariantDecoder
 from lit_transformer.model import Transformer, TransformerConfig, weights_digest
 from tests.importance.toy import replacements, spell
 
@@ -77,3 +77,13 @@ def test_each_variant_has_the_hypotheses_that_it_has_by_itself(
     assert weights_digest(model) == before
     assert list(model.modules()) == modules
     assert [decoder.plain(variant)[0].ids() for variant in variants] == [decoded.ids() for decoded, _ in alone]
+
+
+def test_as_many_as_there_is_room_for(batches: list[Batch]) -> None:
+    model = model_of("pre")
+    rooms = [decoder_of(model, batches, 1).fitting(memory) for memory in (1, 1 << 19, 1 << 20, 1 << 40)]
+    assert rooms[0] == 1
+    assert rooms[2] in (2 * rooms[1], 2 * rooms[1] + 1)
+    assert rooms[3] == MOST_SIDE_BY_SIDE
+    # A beam has as many prefixes to keep for each sentence.
+    assert 1 < decoder_of(model, batches, 4).fitting(1 << 20) < rooms[2]
