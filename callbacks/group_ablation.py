@@ -176,7 +176,7 @@ class GroupAblation(ComponentScorer):
             left = {name: ablation(*gone, name, draft=gone) for name in chosen if name not in gone}
             found: dict[str, Evaluation] = {}
             asked: dict[str, Asked] = dict(left)
-            if rivals:
+            if rivals and analysis.decides_early:
                 # The one that came next before is evaluated exactly; who is surely dearer than it is out of the race.
                 rival = left[rivals[0]]
                 [found[rivals[0]]] = evaluator.run([Chain.of(rival)])

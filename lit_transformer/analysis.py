@@ -181,10 +181,15 @@ class Analysis:
             against: The variant that the drop is measured from.
         """
         confidence = self.settings.confidence
-        if confidence is None or self.search == "plain":
+        if confidence is None or not self.decides_early:
             return variant
         z = critical_value(confidence, max(self.decisions, 1), "--confidence")
         return Question(variant, threshold, z, stop_on, against)
+
+    @property
+    def decides_early(self) -> bool:
+        """Whether an evaluation may end before all sentences are decoded."""
+        return self.settings.confidence is not None and self.search == "verified"
 
     @property
     def drafts_along_path(self) -> bool:
