@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from lit_transformer.components import ENCODER_KINDS, kind_of
+from lit_transformer.decoding.decode import for_decoding
 from lit_transformer.importance.variant import Variant
 from lit_transformer.model import Attention, DecoderCache, EncoderState, SubLayer, Transformer
 
@@ -56,15 +57,17 @@ class SideBySide:
     def installed(self) -> Iterator[None]:
         """Put what computes rows in different ways into the model while the context lasts."""
         before = {(sublayer, name): getattr(sublayer, name) for sublayer, name in self._instead}
-        try:
-            for (sublayer, name), changed in self._instead.items():
-                setattr(sublayer, name, changed)
-            yield
-        finally:
-            for sublayer in self._without:
-                sublayer.kept_rows = None
-            for (sublayer, name), was in before.items():
-                setattr(sublayer, name, was)
+        # What is put in hides modules of the model, which would not hear any more that they are to decode.
+        with for_decoding(self._model, next(self._model.parameters()).device):
+            try:
+                for (sublayer, name), changed in self._instead.items():
+                    setattr(sublayer, name, changed)
+                yield
+            finally:
+                for sublayer in self._without:
+                    sublayer.kept_rows = None
+                for (sublayer, name), was in before.items():
+                    setattr(sublayer, name, was)
 
     def encode(self, source: Tensor) -> EncoderState:
         """Encode the sentences of all parts, each with its variant; those with the same encoder once.
@@ -125,7 +128,8 @@ class SideBySide:
         own: dict[int, tuple[nn.Module, nn.Module]] = {}
         for number in altered:
             with self._applied(replace(self._variants[number], ablated=())):
-                own[number] = copy.deepcopy(sublayer.function), copy.deepcopy(sublayer.norm)
+                # In evaluation mode, since they do not hear what the model is told.
+                own[number] = copy.deepcopy(sublayer.function).eval(), copy.deepcopy(sublayer.norm).eval()
         functions = {number: function for number, (function, _) in own.items()}
         if isinstance(sublayer.function, Attention):
             self._instead[sublayer, "function"] = _AttentionOfParts(sublayer.function, functions, self._place)

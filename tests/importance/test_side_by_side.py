@@ -79,6 +79,17 @@ def test_each_variant_has_the_hypotheses_that_it_has_by_itself(
     assert [decoder.plain(variant)[0].ids() for variant in variants] == [decoded.ids() for decoded, _ in alone]
 
 
+def test_a_model_in_training(batches: list[Batch]) -> None:
+    """Dropout is never decoded with, not even in the weights that a variant has for itself."""
+    torch.manual_seed(3)
+    model = Transformer(TransformerConfig(24, 24, 2, 2, 16, 24, 2, dropout=0.5, activation_dropout=0.5)).train()
+    decoder = decoder_of(model, batches, 1)
+    variants = [Variant(interpolated=name, alpha=0.5) for name in ("d:ff:1", "d:sa:2", "e:ff:1")]
+    expected = [decoder.plain(variant)[0].ids() for variant in variants]
+    assert [decoded.ids() for decoded, _ in decoder.side_by_side(variants)] == expected
+    assert all(module.training for module in model.modules())
+
+
 def test_as_many_as_there_is_room_for(batches: list[Batch]) -> None:
     model = model_of("pre")
     rooms = [decoder_of(model, batches, 1).fitting(memory) for memory in (1, 1 << 19, 1 << 20, 1 << 40)]
