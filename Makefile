@@ -38,8 +38,9 @@ study: $(READY) ## Prune, rewind and fine-tune a Multi30k model, with controls: 
 study-grammar: $(READY) ## The same for a small model on the built-in corpus, with five seeds and every arm.
 	$(BIN)/lit-transformer study --config study_grammar.yaml $(STUDY)
 
+# A file's tests share trained models, so that a file stays on one process.
 test: lint ## Lint, check the types, and run all tests.
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile
 
 lint: $(READY) ## Check style and types.
 	$(BIN)/ruff check .
