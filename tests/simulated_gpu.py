@@ -44,23 +44,23 @@ class OnGPU(torch.Tensor):
     """A tensor that says that it lies on the GPU.
 
     Args:
-        inner: Its values, in memory; belongs to it alone.
+        memory: Its values, a tensor of the CPU that belongs to it alone.
     """
 
-    inner: torch.Tensor
+    memory: torch.Tensor
 
     @staticmethod
-    def __new__(cls, inner: torch.Tensor) -> OnGPU:
-        shape = torch.empty_strided(inner.size(), inner.stride(), dtype=inner.dtype, device="meta")
+    def __new__(cls: type[OnGPU], memory: torch.Tensor) -> OnGPU:
+        shape = torch.empty_strided(memory.size(), memory.stride(), dtype=memory.dtype, device="meta")
         # Autograd and autocast treat it as they treat a tensor of the CPU; there is no CUDA in this build to ask.
-        made = torch.Tensor._make_subclass(cls, shape, False, dispatch_device=True, device_for_backend_keys=CPU)  # type: ignore[attr-defined]
-        made.inner = inner
+        made = torch.Tensor._make_subclass(cls, shape, False, dispatch_device=True, device_for_backend_keys=CPU)
+        made.memory = memory
         return made
 
-    device = property(lambda self: GPU)  # type: ignore[assignment]
-    is_cuda = property(lambda self: True)  # type: ignore[assignment]
-    is_cpu = property(lambda self: False)  # type: ignore[assignment]
-    is_meta = property(lambda self: False)  # type: ignore[assignment]
+    device = property(lambda self: GPU)
+    is_cuda = property(lambda self: True)
+    is_cpu = property(lambda self: False)
+    is_meta = property(lambda self: False)
 
     def numpy(self, *args: Any, **kwargs: Any) -> Any:
         raise TypeError("can't convert cuda:0 device type tensor to numpy; use Tensor.cpu() first")
@@ -71,28 +71,30 @@ class OnGPU(torch.Tensor):
         return _aten._to_copy(self, device=CPU)
 
     def tolist(self) -> Any:
-        return self.inner.tolist()
+        return self.memory.tolist()
 
     def data_ptr(self) -> int:
-        return self.inner.data_ptr()
+        return self.memory.data_ptr()
 
-    def __repr__(self, *args: Any, **kwargs: Any) -> str:
-        return f"OnGPU({self.inner!r})"
+    def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]
+        return f"OnGPU({self.memory!r})"
 
     def __deepcopy__(self, memo: dict[int, Any]) -> torch.Tensor:
-        made: torch.Tensor = OnGPU(self.inner.detach().clone())
+        made: torch.Tensor = OnGPU(self.memory.detach().clone())
         if isinstance(self, torch.nn.Parameter):
             made = torch.nn.Parameter(made, self.requires_grad)
         memo[id(self)] = made
         return made
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        values = self.inner.detach()
+        values = self.memory.detach()
         values.untyped_storage().on_gpu = True  # type: ignore[attr-defined]
         return values.__reduce_ex__(protocol)
 
     @classmethod
-    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(  # type: ignore[override]
+        cls, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
         return _run(func, args, kwargs or {})
 
 
@@ -109,7 +111,7 @@ def _run(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
 
     def seen(tensor: torch.Tensor) -> torch.Tensor:
         tensors.append(tensor)
-        return tensor.inner if isinstance(tensor, OnGPU) else tensor
+        return tensor.memory if isinstance(tensor, OnGPU) else tensor
 
     inner_args = _each(args, seen)
     inner_kwargs = {name: _each(value, seen) for name, value in kwargs.items()}
@@ -140,12 +142,10 @@ def _each(value: Any, function: Callable[[torch.Tensor], Any]) -> Any:
 
 def _result_on_gpu(func: Any, tensors: Sequence[torch.Tensor], device: Any) -> bool:
     some = any(isinstance(tensor, OnGPU) for tensor in tensors)
-    if device is None:
+    # Autograd's own code asks for the device that `OnGPU.__new__` told it; a gradient stays where it is.
+    if device is None or torch._C._current_graph_task_id() != -1:
         return some
-    # Autograd's own code makes the gradients that begin a backward pass, and thinks of the device of `OnGPU.__new__`.
-    if torch._C._current_graph_task_id() != -1 or torch.device(device).type == "cuda":
-        return True
-    return some and func is not _aten._to_copy.default
+    return torch.device(device).type == "cuda" or (some and func is not _aten._to_copy.default)
 
 
 def _refuse(func: Any, args: Sequence[Any], tensors: Sequence[torch.Tensor], on_gpu: bool, generator: Any) -> None:
@@ -187,7 +187,9 @@ def _let_tensors_move() -> None:
 
     def parsed(*args: Any, **kwargs: Any) -> Any:
         like = [args[0].device, args[0].dtype] if args and isinstance(args[0], torch.Tensor) else args[:1]
-        return parse(*like, *args[1:], **kwargs)
+        device, *rest = parse(*like, *args[1:], **kwargs)
+        # The C++ would ask CUDA which device it is without a number.
+        return (GPU if device is not None and device.type == "cuda" else device, *rest)
 
     def moved(self: torch.Tensor, *args: Any, **kwargs: Any) -> torch.Tensor:
         copy = kwargs.pop("copy", False)
@@ -201,7 +203,7 @@ def _let_tensors_move() -> None:
     def made_there(make: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
         def made(*args: Any, device: Any = None, **kwargs: Any) -> torch.Tensor:
             tensor = make(*args, **kwargs)
-            if device is None or isinstance(tensor, OnGPU) and torch.device(device).type == "cuda":
+            if device is None or (isinstance(tensor, OnGPU) and torch.device(device).type == "cuda"):
                 return tensor
             return _aten._to_copy(tensor, device=torch.device(device))
 
@@ -236,7 +238,7 @@ def _let_modes_compute() -> None:
 
     torch.autocast.__init__ = begin  # type: ignore[method-assign]
     # Tensors of inference mode refuse to be seen as others.
-    torch.inference_mode = lambda mode=True: torch.set_grad_enabled(not mode)  # type: ignore[assignment,misc]
+    torch.inference_mode = lambda mode=True: torch.set_grad_enabled(not mode)  # type: ignore[assignment,misc,return-value]
 
 
 def _let_torch_believe() -> None:
