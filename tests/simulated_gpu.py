@@ -37,6 +37,7 @@ _INDEXINGS = {
 }
 # Besides what is computed number by number: the kernels of a GPU that take a single number from the CPU.
 _TAKES_A_NUMBER = {_aten.masked_fill_.Tensor, _aten.masked_fill.Tensor, _aten.fill_.Tensor}
+_leaving = False
 _PRODUCTS = {_aten.mm.default, _aten.bmm.default, _aten.addmm.default, _aten.baddbmm.default}
 
 
@@ -68,7 +69,7 @@ class OnGPU(torch.Tensor):
     __array__ = numpy
 
     def cpu(self, memory_format: torch.memory_format | None = None) -> torch.Tensor:
-        return _aten._to_copy(self, device=CPU)
+        return _moved(self, CPU)
 
     def tolist(self) -> Any:
         return self.memory.tolist()
@@ -115,7 +116,7 @@ def _run(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
 
     inner_args = _each(args, seen)
     inner_kwargs = {name: _each(value, seen) for name, value in kwargs.items()}
-    on_gpu = _result_on_gpu(func, tensors, kwargs.get("device"))
+    on_gpu = _result_on_gpu(tensors, kwargs.get("device"))
     _refuse(func, args, tensors, on_gpu, kwargs.get("generator"))
     if kwargs.get("device") is not None:
         inner_kwargs["device"] = CPU
@@ -140,12 +141,21 @@ def _each(value: Any, function: Callable[[torch.Tensor], Any]) -> Any:
     return type(value)(_each(item, function) for item in value) if isinstance(value, (list, tuple)) else value
 
 
-def _result_on_gpu(func: Any, tensors: Sequence[torch.Tensor], device: Any) -> bool:
-    some = any(isinstance(tensor, OnGPU) for tensor in tensors)
-    # Autograd's own code asks for the device that `OnGPU.__new__` told it; a gradient stays where it is.
-    if device is None or torch._C._current_graph_task_id() != -1:
-        return some
-    return torch.device(device).type == "cuda" or (some and func is not _aten._to_copy.default)
+def _result_on_gpu(tensors: Sequence[torch.Tensor], device: Any) -> bool:
+    if device is not None and torch.device(device).type == "cuda":
+        return True
+    # What torch's C++ calls the CPU is what `OnGPU.__new__` told it; a tensor leaves the GPU by `_moved` alone.
+    return not _leaving and any(isinstance(tensor, OnGPU) for tensor in tensors)
+
+
+def _moved(tensor: torch.Tensor, device: torch.device, dtype: torch.dtype | None = None) -> torch.Tensor:
+    """Return a copy on a device."""
+    global _leaving
+    _leaving = device.type == "cpu"
+    try:
+        return _aten._to_copy(tensor, dtype=dtype or tensor.dtype, device=device)
+    finally:
+        _leaving = False
 
 
 def _refuse(func: Any, args: Sequence[Any], tensors: Sequence[torch.Tensor], on_gpu: bool, generator: Any) -> None:
@@ -191,21 +201,21 @@ def _let_tensors_move() -> None:
         # The C++ would ask CUDA which device it is without a number.
         return (GPU if device is not None and device.type == "cuda" else device, *rest)
 
-    def moved(self: torch.Tensor, *args: Any, **kwargs: Any) -> torch.Tensor:
+    def to_there(self: torch.Tensor, *args: Any, **kwargs: Any) -> torch.Tensor:
         copy = kwargs.pop("copy", False)
         device, dtype, *_ = parsed(*args, **kwargs)
         if not isinstance(self, OnGPU):
             return to(self, device, dtype, copy=copy)
         if not copy and dtype in (None, self.dtype) and (device is None or device.type == "cuda"):
             return self
-        return _aten._to_copy(self, dtype=dtype or self.dtype, device=device or GPU)
+        return _moved(self, device or GPU, dtype)
 
     def made_there(make: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
         def made(*args: Any, device: Any = None, **kwargs: Any) -> torch.Tensor:
             tensor = make(*args, **kwargs)
             if device is None or (isinstance(tensor, OnGPU) and torch.device(device).type == "cuda"):
                 return tensor
-            return _aten._to_copy(tensor, device=torch.device(device))
+            return _moved(tensor, torch.device(device))
 
         return made
 
@@ -214,7 +224,7 @@ def _let_tensors_move() -> None:
 
     # These ask the C++ of a device that this build of torch lacks.
     torch._C._nn._parse_to = parsed
-    torch.Tensor.to = moved  # type: ignore[assignment,method-assign]
+    torch.Tensor.to = to_there  # type: ignore[assignment,method-assign]
     torch.tensor, torch.as_tensor = made_there(torch.tensor), made_there(torch.as_tensor)
     torch.Tensor.new_tensor = new_tensor  # type: ignore[assignment,method-assign]
 

@@ -15,6 +15,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from benchmarks.support.peers import ctranslate2, marian
 from lit_transformer.data.batch import Batch
 from lit_transformer.decoding import DecodingSettings, PlainDecoder, VerifiedDecoder
 from lit_transformer.decoding.candidates import ROWS_AT_ONCE, best, best_next, best_piece
@@ -71,6 +72,7 @@ class TestSimulation:
         x = there(2)
         made = [x, x + 1, x[:1], torch.zeros(2, device=x.device), torch.empty_like(x), x.new_zeros(2), x.bool()]
         made += [torch.tensor([1], device=x.device), x.new_tensor([1]), copy.deepcopy(x), torch.zeros(2).to(x)]
+        made += [x.bfloat16().log_softmax(0, dtype=torch.float32), x.double(), x.half().float()]
         assert {tensor.device for tensor in made} == {torch.device("cuda:0")}
         assert {tensor.device.type for tensor in (x.cpu(), x.to("cpu"), torch.zeros(2))} == {"cpu"}
 
@@ -192,3 +194,21 @@ def test_decoding(beam: int) -> None:
             assert_same(found, plain.decode())
         held.append(float(found.held.float().mean()))
     assert 0.02 < sum(held) / len(held) < 0.98
+
+
+def test_peers_compute_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("transformers")
+    engine, asked = pytest.importorskip("ctranslate2"), dict[str, Any]()
+
+    def translator(folder: str, **options: Any) -> None:
+        asked.update(options)
+        raise RuntimeError("no CUDA in this build")
+
+    monkeypatch.setattr(engine, "Translator", translator)
+    model, sources_there = build(dtype=torch.float32).to("cuda"), [torch.tensor([[9, 4, 3], [7, 3, 0]], device="cuda")]
+    # It would refuse the sources if it were on the CPU.
+    assert marian(model, sources_there, [3], 2, 1).seconds is not None
+    peer = ctranslate2(model, sources_there, [[5], []], DecodingSettings(beam=2), 1, 1)
+    assert (asked["device"], asked["device_index"]) == ("cuda", 0)
+    assert peer.seconds is None
+    assert "does not run on this GPU: no CUDA in this build" in peer.note

@@ -38,6 +38,9 @@ PRECISION = {"precision": "16-mixed", "device": "cuda", "scaler": SCALER}
 PLUGIN = [{"class_path": "pytorch_lightning.plugins.precision.MixedPrecision", "init_args": PRECISION}]
 OVERFLOWING = {"accelerator": "gpu", "gradient_clip_val": 1.0, "plugins": json.dumps(PLUGIN)}
 
+BENCHMARK = Path(__file__).parents[2] / "benchmarks/analysis.py"
+TIMED = ("--limit=3", "--beams=1", "--scores=group", "--k=1", "--runs=1", "--confidence=0", "--threads=1")
+
 STEPS, MORE_STEPS = 36, 42
 BEAM = ("--model.decoding.beam=4", "--trainer.callbacks=callbacks.ContributionScore", "--components=d:*")
 CHOSEN = ("--trainer.callbacks.by=null", "--trainer.callbacks.count=null", "--model.warmup_steps=2")
@@ -45,18 +48,19 @@ GONE = ["d:sa:1", "d:ff:1", "d:ea:2"]
 
 
 def on_gpu(commands: Sequence[Sequence[str]], folder: Path) -> str:
-    """Run commands in one process with a simulated GPU; return what it says."""
+    """Run commands in one process with a simulated GPU; return what it writes and says."""
     joined = [word for command in commands for word in ("--then", *command)][1:]
     made = subprocess.run(
         [sys.executable, "-m", "tests.simulated_gpu", *joined],
         cwd=folder,
         env=with_checkout(os.environ),
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
         timeout=300,
         check=False,
     )
-    assert made.returncode == 0, made.stderr.decode()
-    return made.stderr.decode()
+    assert made.returncode == 0, made.stdout.decode()
+    return made.stdout.decode()
 
 
 @pytest.fixture(scope="module")
@@ -80,8 +84,8 @@ def trained_there(text: Path, trained_once: Path, tmp_path_factory: pytest.TempP
 
 
 @pytest.fixture(scope="module")
-def scored_there(trained_once: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a run that was trained on the CPU and scored on the GPU, in ``runs/run/version_0``."""
+def scored_there(trained_once: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
+    """What is said of a run that was trained on the CPU and scored on the GPU, and the current folder of both."""
     root = tmp_path_factory.mktemp("gpu")
     run = root / "runs/run/version_0"
     shutil.copytree(trained_once, run)
@@ -92,9 +96,9 @@ def scored_there(trained_once: Path, tmp_path_factory: pytest.TempPathFactory) -
         of("validate", run, accelerator="gpu"),
         of("test", run, accelerator="gpu"),
         of("predict", run, "--input=source.txt", "--output=hypothesis.txt", accelerator="gpu"),
+        [str(BENCHMARK), "--accelerator=gpu", f"--checkpoint={run}", *TIMED],
     ]
-    on_gpu(commands, root)
-    return root
+    return on_gpu(commands, root), root
 
 
 def test_half_precision_learns(trained_there: tuple[str, Path], trained_once: Path) -> None:
@@ -148,37 +152,42 @@ def test_changes_of_components(trained_there: tuple[str, Path], trained_once: Pa
 
 
 @pytest.mark.parametrize("name", RESULTS)
-def test_every_score_is_that_of_the_cpu(scored_there: Path, whole: Path, name: str) -> None:
-    found, expected = (
-        (output / "analysis/average/selected" / name).read_text() for output in (scored_there / "greedy", whole)
-    )
-    if name.endswith(".json"):
-        found, expected = (
-            json.dumps({key: value for key, value in json.loads(content).items() if key != "device"})
-            for content in (found, expected)
-        )
+def test_every_score_is_that_of_the_cpu(scored_there: tuple[str, Path], whole: Path, name: str) -> None:
+    outputs = (scored_there[1] / "greedy", whole)
+    found, expected = ((output / "analysis/average/selected" / name).read_bytes() for output in outputs)
     assert found == expected
 
 
-def test_scores_with_a_beam_are_those_of_the_cpu(scored_there: Path, trained_once: Path, tmp_path: Path) -> None:
+def test_scores_with_a_beam_are_those_of_the_cpu(
+    scored_there: tuple[str, Path], trained_once: Path, tmp_path: Path
+) -> None:
     succeed(of("analyze", trained_once, *BEAM, "--output", str(tmp_path)), tmp_path)
     found, expected = (
-        read_csv(output / "analysis/average/selected/scores.csv") for output in (scored_there / "beam", tmp_path)
+        read_csv(output / "analysis/average/selected/scores.csv") for output in (scored_there[1] / "beam", tmp_path)
     )
     assert found == expected
     # There, hypotheses are verified; on a CPU, a beam decodes every variant by itself.
-    settings = [read_json(root / "analysis/average/selected/scores.json") for root in (scored_there / "beam", tmp_path)]
+    settings = [
+        read_json(root / "analysis/average/selected/scores.json") for root in (scored_there[1] / "beam", tmp_path)
+    ]
     assert settings[0] != settings[1]
 
 
-def test_translations_are_those_of_the_cpu(scored_there: Path, trained: Path, tmp_path: Path) -> None:
+def test_translations_are_those_of_the_cpu(scored_there: tuple[str, Path], trained: Path, tmp_path: Path) -> None:
     for command in ("validate", "test"):
         succeed(of(command, trained), tmp_path)
-    succeed(of("predict", trained, f"--input={scored_there}/source.txt", "--output=hypothesis.txt"), tmp_path)
-    assert lines_of(scored_there / "hypothesis.txt") == lines_of(tmp_path / "hypothesis.txt")
+    succeed(of("predict", trained, f"--input={scored_there[1]}/source.txt", "--output=hypothesis.txt"), tmp_path)
+    assert lines_of(scored_there[1] / "hypothesis.txt") == lines_of(tmp_path / "hypothesis.txt")
     for split in ("validation", "test"):
         folder = f"translations/average/{split}"
-        there = scored_there / "runs/run/version_0" / folder
+        there = scored_there[1] / "runs/run/version_0" / folder
         assert lines_of(there / "hypothesis.txt") == lines_of(trained / folder / "hypothesis.txt")
         scores = [read_json(place / "scores.json")["scores"] for place in (there, trained / folder)]
         assert scores[0] == pytest.approx(scores[1], abs=1e-5)
+
+
+def test_the_benchmark_measures_the_gpu(scored_there: tuple[str, Path]) -> None:
+    said = scored_there[0]
+    assert "float32; a GPU that is not there with " in said
+    assert "| group ablation, k = 1 | 8 | " in said
+    assert "| 0 of 24 | 0.0000 | +0.00000 |" in said
