@@ -21,6 +21,7 @@ from tests.end_to_end.running import (
     load,
     metric,
     of,
+    options,
     read_csv,
     read_json,
     succeed,
@@ -70,6 +71,8 @@ def trained_there(text: Path, trained_once: Path, tmp_path_factory: pytest.TempP
     fit = {"max_steps": STEPS, "val_check_interval": 12, "max_epochs": 100}
     chosen = [*CHOSEN, f"--trainer.callbacks.components=[{','.join(GONE)}]"]
     gradual = [*chosen, "--trainer.callbacks.every_n_steps=1"]
+    shutil.copytree(trained_once, root / "runs/run/version_0")
+    go_on = {**GPU, "max_steps": 62, "gradient_clip_val": 1.0}
     errors = on_gpu(
         [
             tiny_fit(text, "--name=whole", **fit, **OVERFLOWING),
@@ -77,6 +80,7 @@ def trained_there(text: Path, trained_once: Path, tmp_path_factory: pytest.TempP
             change(trained_once, "prune.yaml", *gradual, max_steps=10, **OVERFLOWING),
             change(trained_once, "rewind.yaml", *chosen, **GPU),
             change(trained_once, "theseus.yaml", *chosen, "--trainer.callbacks.until=3", **GPU),
+            ["fit", "--ckpt_path", "runs/run/version_0", *options("trainer", go_on)],
         ],
         root,
     )
@@ -149,6 +153,24 @@ def test_changes_of_components(trained_there: tuple[str, Path], trained_once: Pa
     moved = [not torch.equal(tensor, states[1][key]) for key, tensor in states[0].items()]
     assert all(moved)
     assert list(metric(run, "val/loss"))[-1] == 3
+
+
+def test_a_run_goes_on_from_the_cpu_to_the_gpu_and_back(trained_there: tuple[str, Path], tmp_path: Path) -> None:
+    run = tmp_path / "runs/run/version_0"
+    shutil.copytree(trained_there[1] / "run/version_0", run)
+    last = run / "checkpoints/last.ckpt"
+    # As a GPU writes it: a CPU reads it only when it is told to have it there.
+    assert b"cuda:0" in last.read_bytes()
+    assert load(last)["global_step"] == 62
+    back = {"accelerator": "cpu", "precision": "32-true", "max_steps": 63}
+    succeed(["fit", "--ckpt_path", str(run), *options("trainer", back)], tmp_path)
+    state = load(last)
+    assert state["global_step"] == 63
+    assert {int(each["step"]) for each in state["optimizer_states"][0]["state"].values()} == {63}
+    norms = metric(run, "train/gradient_norm")
+    assert list(norms) == list(range(63))
+    # What was learned is not lost on the way: the gradient is not that of a new model.
+    assert max(norms[step] for step in (60, 61, 62)) < 0.5 * norms[0]
 
 
 @pytest.mark.parametrize("name", RESULTS)
