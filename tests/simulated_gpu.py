@@ -10,7 +10,9 @@ the CPU; products of integers. A checkpoint's tensors are marked as a GPU's, so 
 ``map_location``. Autocast to 16 bits and the scaling of the loss are computed, as Lightning arranges them for a GPU.
 
 It is not simulated how fast a GPU is, how it computes (its kernels round otherwise, and autocast keeps more of its
-operations in float32), what it does while the program goes on, its random numbers, its memory, and several of them.
+operations in float32), what it does while the program goes on, its random numbers, its memory, inference mode, several
+of them (NCCL), and processes that a command starts. What is made like a tensor of the GPU, but on the CPU
+(``zeros_like(x, device="cpu")``), stays on the GPU here.
 """
 
 from __future__ import annotations
