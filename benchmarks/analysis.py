@@ -5,7 +5,8 @@ a checkpoint it takes the newest run of the demo below ``runs``, or trains the d
 Markdown. The naive analysis is one plain decoding per evaluation, with the same decoder in the same batches, the
 encoder's states computed again only where the encoder changes; the two take turns, evaluation by evaluation. The floor
 is the parallel pass over the drafts alone. All times hold the baseline, the counting of BLEU's statistics and the
-writing of the journal; the engine's hold the making of its drafts.
+writing of the journal; the engine's hold the making of its drafts. With ``--accelerator gpu`` the model, the peers and
+the command compute on a GPU, and a time ends when the GPU has done what it was given.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from benchmarks.support.clock import CLOCKS, median_seconds, seconds, use_clock
 from benchmarks.support.comparison import Comparison, Early
 from benchmarks.support.peers import Peer, ctranslate2, marian
 from benchmarks.support.processes import timed_run
-from benchmarks.support.subject import Subject, demo_run, description
+from benchmarks.support.subject import Subject, demo_run, description, device_name
 from benchmarks.support.tables import EARLY, EXACT, early_cells, exact_cells, print_peers, row, table
 from lit_transformer.decoding import PlainDecoder, in_precision
 from lit_transformer.importance.evaluation import Evaluation
@@ -47,15 +48,15 @@ def main() -> None:
     options = _options()
     logging.getLogger("pytorch_lightning.utilities.rank_zero").setLevel(logging.WARNING)
     torch.set_num_threads(options.threads)
-    use_clock(options.clock)
     with TemporaryDirectory() as temporary:
         checkpoint, limit = options.checkpoint, options.limit
         if checkpoint is None:
             runs = Path("runs") if Path("runs/demo").is_dir() else Path(temporary)
             checkpoint, limit = demo_run(runs, epochs=2), limit or 200
-        subject = Subject(checkpoint, options.data, limit)
+        subject = Subject(checkpoint, options.data, limit, options.accelerator)
+        use_clock(options.clock, subject.device)
         print(
-            f"`{shlex.join(['python', *sys.argv])}`\n\n{description(subject)}; {platform.processor() or 'CPU'}, ",
+            f"`{shlex.join(['python', *sys.argv])}`\n\n{description(subject)}; {device_name(subject.device)}, ",
             end="",
         )
         print(f"Python {platform.python_version()}, {options.clock} time\n", flush=True)
@@ -70,6 +71,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--checkpoint", type=Path, help="a checkpoint or a run's folder; a run of the demo without it")
     parser.add_argument("--data", help="folder of the text, where it is not where it was in training")
+    parser.add_argument("--accelerator", choices=["cpu", "gpu"], default="cpu", help="where everything is computed")
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     parser.add_argument("--clock", choices=list(CLOCKS), default="wall", help="cpu: fair with one thread only")
     parser.add_argument("--beams", type=int, nargs="+", default=[1, 4])
@@ -80,7 +82,12 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--runs", type=int, default=3, help="timed runs of what is short")
     parser.add_argument("--processes", type=int, default=1, help="compare so many with one, each with one thread")
     parser.add_argument("--profile", action="store_true", help="print where the time of one evaluation goes")
-    return parser.parse_args()
+    options = parser.parse_args()
+    if options.accelerator == "gpu" and not torch.cuda.is_available():
+        parser.error("--accelerator gpu needs a CUDA device, and torch finds none; leave it out.")
+    if options.accelerator == "gpu" and options.clock == "cpu":
+        parser.error("--clock cpu does not count what a GPU computes; give --clock wall, or --accelerator cpu.")
+    return options
 
 
 def _measure(subject: Subject, beam: int, options: argparse.Namespace) -> None:
@@ -169,7 +176,9 @@ def _print_processes(checkpoint: Path, options: argparse.Namespace, limit: int |
     many = options.processes
     table(["contribution", "1 process, s", f"{many} processes, s", "times as fast", "without start and writing"])
     for beam in options.beams:
-        single, dealt = (timed_run(checkpoint, options.data, beam, limit, count) for count in (1, many))
+        single, dealt = (
+            timed_run(checkpoint, options.data, beam, limit, count, options.accelerator) for count in (1, many)
+        )
         bare = (single.whole - single.start) / (dealt.whole - dealt.start)
         times = [f"{run.whole:.1f} (start {run.start:.1f})" for run in (single, dealt)]
         row(f"beam {beam}", *times, f"{single.whole / dealt.whole:.2f}", f"{bare:.2f}")
@@ -183,10 +192,12 @@ def _print_profile(subject: Subject) -> None:
     variant = ablation(components[len(components) // 2])
     decoder, before = compare.decoder_of(analysis), analysis.evaluator._before(variant)
     decoder.verified(variant, before)
-    with profile(activities=[ProfilerActivity.CPU]) as found:
+    on_gpu = subject.device.type == "cuda"
+    with profile(activities=[ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if on_gpu else [])]) as found:
         decoder.verified(variant, before)
     print(f"One evaluation of {variant.name}:\n\n```")
-    print(found.key_averages().table(sort_by="self_cpu_time_total", row_limit=16, max_name_column_width=40))
+    order = "self_device_time_total" if on_gpu else "self_cpu_time_total"
+    print(found.key_averages().table(sort_by=order, row_limit=16, max_name_column_width=40))
     print("```\n", flush=True)
 
 

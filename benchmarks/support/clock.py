@@ -7,24 +7,41 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import torch
+
 CLOCKS: dict[str, Callable[[], float]] = {"wall": time.perf_counter, "cpu": time.process_time}
 """Wall time, or the processor time of this process, which other programs disturb less; fair with one thread only."""
 
-_clock = "wall"
+_clock, _device = "wall", torch.device("cpu")
 
 
 def seconds(function: Callable[[], Any]) -> tuple[float, Any]:
-    """Return how long a function takes, in seconds, and what it returns."""
+    """Return how long a function takes, in seconds, and what it returns.
+
+    It is done when the device is. What the device was given before is waited for first.
+    """
     clock = CLOCKS[_clock]
+    _wait()
     started = clock()
     result = function()
+    _wait()
     return clock() - started, result
 
 
-def use_clock(name: str) -> None:
-    """Choose what `seconds` counts: one of `CLOCKS`."""
-    global _clock
-    _clock = name
+def _wait() -> None:
+    if _device.type == "cuda":
+        torch.cuda.synchronize(_device)
+
+
+def use_clock(name: str, device: torch.device | None = None) -> None:
+    """Choose what `seconds` counts.
+
+    Args:
+        name: One of `CLOCKS`.
+        device: Where the functions compute; the CPU, if not given.
+    """
+    global _clock, _device
+    _clock, _device = name, device or torch.device("cpu")
 
 
 def median_seconds(function: Callable[[], Any], runs: int) -> float:

@@ -27,7 +27,7 @@ class Peer:
 
     Args:
         name: The peer, with its version.
-        seconds: One decoding of all sentences, the median of several; None where the peer is not installed.
+        seconds: One decoding of all sentences, the median of several; None where the peer does not run.
         note: What was decoded.
     """
 
@@ -40,8 +40,8 @@ def marian(model: Transformer, sources: Sequence[Tensor], lengths: Sequence[int]
     """Time ``generate`` of a MarianMTModel with random weights, forced to a number of pieces.
 
     Args:
-        model: Its structure is taken.
-        sources: Ids in batches, each ``(batch, source_length)``.
+        model: Its structure is taken, and its device.
+        sources: Ids in batches on that device, each ``(batch, source_length)``.
         lengths: How many pieces to generate in each batch, end of sentence included.
         beam: Width of the beam; 1 is greedy search.
         runs: How often.
@@ -70,7 +70,8 @@ def marian(model: Transformer, sources: Sequence[Tensor], lengths: Sequence[int]
             forced_eos_token_id=EOS,
             decoder_start_token_id=BOS,
         )
-    ).eval()
+    )
+    made.eval().to(_device(model))
 
     def once() -> None:
         for source, length in zip(sources, lengths, strict=True):
@@ -94,7 +95,7 @@ def ctranslate2(
     """Time CTranslate2 with the weights of a model, in float32.
 
     Args:
-        model: The model.
+        model: The model, on the device that CTranslate2 is to use.
         sources: Ids in batches, each ``(batch, source_length)``.
         hypotheses: What the model's own decoding gives, to be compared with.
         settings: Beam, length penalty and limit.
@@ -107,7 +108,32 @@ def ctranslate2(
         return Peer("CTranslate2", None, "not installed: pip install --editable '.[bench]'")
     with TemporaryDirectory() as folder:
         converted(model).save(folder)
-        translator = engine.Translator(folder, device="cpu", compute_type="float32", intra_threads=threads)
+        try:
+            found, spent = _translated(engine, folder, _device(model), sources, settings, threads, runs)
+        except RuntimeError as error:
+            # It is built for a CPU alone, or finds none of the libraries of CUDA that it was built for.
+            if _device(model).type == "cpu":
+                raise
+            return Peer(f"CTranslate2 {engine.__version__}", None, f"does not run on this GPU: {error}")
+    same = sum(
+        each.hypotheses[0] == [_token(piece) for piece in ids] for each, ids in zip(found, hypotheses, strict=True)
+    )
+    note = f"the same weights; {same / max(len(found), 1):.1%} of the hypotheses are ours"
+    return Peer(f"CTranslate2 {engine.__version__}, float32", spent, note)
+
+
+def _translated(
+    engine: Any,
+    folder: str,
+    device: torch.device,
+    sources: Sequence[Tensor],
+    settings: DecodingSettings,
+    threads: int,
+    runs: int,
+) -> tuple[list[Any], float]:
+    """Return what a converted model translates, and the median time in seconds."""
+    options = {"compute_type": "float32", "intra_threads": threads}
+    translator = engine.Translator(folder, device=device.type, device_index=device.index or 0, **options)
     batches = [[[_token(piece) for piece in row.tolist() if piece != PAD] for row in source] for source in sources]
     found: list[Any] = []
 
@@ -119,11 +145,11 @@ def ctranslate2(
             found.extend(translator.translate_batch(batch, max_decoding_length=limit, **options))
 
     spent = median_seconds(once, runs)
-    same = sum(
-        each.hypotheses[0] == [_token(piece) for piece in ids] for each, ids in zip(found, hypotheses, strict=True)
-    )
-    note = f"the same weights; {same / max(len(found), 1):.1%} of the hypotheses are ours"
-    return Peer(f"CTranslate2 {engine.__version__}, float32", spent, note)
+    return found, spent
+
+
+def _device(model: Transformer) -> torch.device:
+    return next(model.parameters()).device
 
 
 def converted(model: Transformer) -> Any:
@@ -178,7 +204,7 @@ def _set_linear(target: Any, weight: Tensor, bias: Tensor) -> None:
 
 
 def _values(tensor: Tensor) -> np.ndarray[Any, Any]:
-    return tensor.detach().float().contiguous().numpy().copy()
+    return tensor.detach().float().cpu().contiguous().numpy().copy()
 
 
 def _token(piece: int) -> str:

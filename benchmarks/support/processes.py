@@ -26,7 +26,9 @@ class Run:
     start: float
 
 
-def timed_run(checkpoint: Path, folder: str | None, beam: int, limit: int | None, processes: int) -> Run:
+def timed_run(
+    checkpoint: Path, folder: str | None, beam: int, limit: int | None, processes: int, accelerator: str = "cpu"
+) -> Run:
     """Time contribution scores through the command.
 
     Args:
@@ -35,11 +37,12 @@ def timed_run(checkpoint: Path, folder: str | None, beam: int, limit: int | None
         beam: Width of the beam.
         limit: Analyse a sample of so many sentences.
         processes: Number of processes.
+        accelerator: Lightning's name of the device, of which each process has one of its own: cpu or gpu.
     """
     options = {
         "ckpt_path": checkpoint,
         "model.decoding.beam": beam,
-        "trainer.accelerator": "cpu",
+        "trainer.accelerator": accelerator,
         "trainer.devices": processes,
         "trainer.enable_progress_bar": "false",
         **({"trainer.strategy": "ddp"} if processes > 1 else {}),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import platform
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -72,11 +73,13 @@ class Subject:
         checkpoint: A checkpoint, or the folder of a run.
         folder: Where its text lies now; None where it always was.
         limit: Analyse only a sample of so many sentences.
+        accelerator: Lightning's name of the device: cpu or gpu.
     """
 
     checkpoint: Path
     folder: str | None = None
     limit: int | None = None
+    accelerator: str = "cpu"
     _temporary: TemporaryDirectory[str] = field(default_factory=TemporaryDirectory)
     _made: int = 0
 
@@ -90,9 +93,16 @@ class Subject:
         self.data = TranslationDataModule(**settings)
         self.data.use_tokenizer(tokenizer_of_state(content["TranslationDataModule"]))
         self.data.open_split("validation")
-        trainer = Trainer(accelerator="cpu", devices=1, logger=False, enable_checkpointing=False, barebones=False)
+        quiet: dict[str, bool] = {"logger": False, "enable_checkpointing": False, "barebones": False}
+        trainer = Trainer(accelerator=self.accelerator, devices=1, **quiet)
         trainer.datamodule = self.data
         self.module.trainer = trainer
+        self.module.to(trainer.strategy.root_device)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the model is."""
+        return self.module.device
 
     def decode_with(self, beam: int) -> None:
         """Choose the width of the beam, 1 for greedy search; all else stays as the model was trained to be decoded."""
@@ -141,3 +151,9 @@ def description(subject: Subject) -> str:
         f"{config.feed_forward}, {config.heads} heads, {config.target_vocab_size} pieces; torch {torch.__version__}, "
         f"{torch.get_num_threads()} threads, float32"
     )
+
+
+def device_name(device: torch.device) -> str:
+    """Return what the makers call a device, of a GPU with the processor that it is used from."""
+    processor = platform.processor() or "CPU"
+    return f"{torch.cuda.get_device_name(device)} with {processor}" if device.type == "cuda" else processor

@@ -27,8 +27,9 @@ class Noting(pl.LightningModule):
         self.logged[name] = float(value)
 
 
-def call(module: Noting, step: int, every: int) -> None:
-    trainer: Any = SimpleNamespace(global_step=step, log_every_n_steps=every)
+def call(module: Noting, step: int, every: int, scaler: torch.amp.GradScaler | None = None) -> None:
+    precision = SimpleNamespace(scaler=scaler)
+    trainer: Any = SimpleNamespace(global_step=step, log_every_n_steps=every, precision_plugin=precision)
     GradientNorm().on_before_optimizer_step(trainer, module, torch.optim.SGD(module.parameters(), 0.1))
 
 
@@ -37,6 +38,16 @@ def test_the_norm_by_hand() -> None:
     module.linear(torch.tensor([[3.0, -4.0]])).sum().backward()  # gradients: weight (3, -4), bias 1, the rest none
     call(module, step=0, every=1)
     assert module.logged == {"train/gradient_norm": pytest.approx(math.sqrt(9 + 16 + 1))}
+
+
+@pytest.mark.parametrize("gradient", [math.nan, math.inf])
+def test_a_gradient_that_overflowed_is_infinite_where_that_is_to_be_expected(gradient: float) -> None:
+    module = Noting()
+    module.linear.bias.grad = torch.tensor([gradient])
+    call(module, 0, 1, torch.amp.GradScaler("cpu"))
+    assert module.logged == {"train/gradient_norm": math.inf}
+    call(module, 0, 1)
+    assert module.logged == {"train/gradient_norm": pytest.approx(gradient, nan_ok=True)}
 
 
 @pytest.mark.parametrize(("every", "steps"), [(1, [0, 1, 2, 3, 4, 5]), (3, [2, 5]), (0, [0, 1, 2, 3, 4, 5])])
