@@ -262,6 +262,7 @@ def _let_torch_believe() -> None:
         "get_device_name": NAME,
         "get_device_capability": (9, 0),
         "max_memory_allocated": 0,
+        "mem_get_info": (8 << 30, 8 << 30),
         "get_rng_state": torch.zeros(16, dtype=torch.uint8),
         "get_rng_state_all": [],
     }
