@@ -30,11 +30,21 @@ from torch.profiler import ProfilerActivity, profile
 
 from benchmarks.support import comparison as compare
 from benchmarks.support.clock import CLOCKS, median_seconds, seconds, use_clock
-from benchmarks.support.comparison import Comparison, Early
+from benchmarks.support.comparison import Comparison
 from benchmarks.support.peers import Peer, ctranslate2, marian
 from benchmarks.support.processes import timed_run
 from benchmarks.support.subject import Subject, demo_run, description, device_name
-from benchmarks.support.tables import EARLY, EXACT, early_cells, exact_cells, print_peers, row, table
+from benchmarks.support.tables import (
+    EARLY,
+    EXACT,
+    SIDE_BY_SIDE,
+    early_cells,
+    exact_cells,
+    print_peers,
+    row,
+    side_by_side_cells,
+    table,
+)
 from lit_transformer.decoding import PlainDecoder, in_precision
 from lit_transformer.importance.evaluation import Evaluation
 from lit_transformer.importance.records import Recorder
@@ -78,6 +88,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--scores", nargs="*", choices=SCORES, default=list(SCORES))
     parser.add_argument("--limit", type=int, help="take a sample of so many sentences; without a checkpoint, 200")
     parser.add_argument("--confidence", type=float, default=0.999, help="of early decisions; 0 for none")
+    parser.add_argument("--side_by_side", type=int, help="variants in one batch; on a GPU as many as there is room for")
     parser.add_argument("--k", type=int, default=3, help="components that group ablation removes")
     parser.add_argument("--runs", type=int, default=3, help="timed runs of what is short")
     parser.add_argument("--processes", type=int, default=1, help="compare so many with one, each with one thread")
@@ -103,7 +114,12 @@ def _measure(subject: Subject, beam: int, options: argparse.Namespace) -> None:
     if options.confidence:
         table([f"confidence {options.confidence:g}", *EARLY])
         for score, made in zip(options.scores, exact, strict=True):
-            row(*early_cells(made, _early(subject, made, score, options), factor))
+            row(*early_cells(made, compare.early(subject, score, options.confidence, made, options.k), factor))
+    if options.accelerator == "gpu" or options.side_by_side is not None:
+        table(["side by side", *SIDE_BY_SIDE])
+        for score, made in zip(options.scores, exact, strict=True):
+            found = compare.side_by_side(subject, score, options.side_by_side, made, options.k)
+            row(*side_by_side_cells(made, found, factor))
     _print_records(subject, baseline, options.runs)
     print_peers(_peers(subject, baseline, options), exact)
     if options.profile:
@@ -114,14 +130,6 @@ def _exactly(subject: Subject, score: str, k: int) -> Comparison:
     if score == "contribution":
         return compare.contribution(subject)
     return compare.criticality(subject) if score == "criticality" else compare.group_ablation(subject, k)
-
-
-def _early(subject: Subject, exact: Comparison, score: str, options: argparse.Namespace) -> Early:
-    if score == "contribution":
-        return compare.early_contribution(subject, options.confidence, exact)
-    if score == "criticality":
-        return compare.early_criticality(subject, options.confidence, exact)
-    return compare.early_group_ablation(subject, options.confidence, exact, options.k)
 
 
 def _print_precisions(subject: Subject, runs: int) -> float:

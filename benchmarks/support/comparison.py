@@ -175,42 +175,59 @@ def group_ablation(subject: Subject, k: int) -> Comparison:
     return timed.found
 
 
-def early_contribution(subject: Subject, confidence: float, exact: Comparison) -> Early:
-    """Time all single ablations where a drop that is surely above the cap is not measured further."""
-    analysis = subject.analysis(confidence=confidence, decisions=exact.evaluations)
+def early(subject: Subject, score: str, confidence: float, exact: Comparison, k: int) -> Early:
+    """Time a score with early decisions.
 
-    def made() -> Any:
-        baseline = analysis.evaluator.evaluate()
-        components = analysis.evaluator.components
+    Args:
+        subject: The model.
+        score: ``contribution``, ``criticality`` or ``group``.
+        confidence: That of all decisions together.
+        exact: What was measured without.
+        k: How many components group ablation removes.
+    """
+    components = len(subject.module.network.components())
+    decisions = {"contribution": exact.evaluations, "criticality": 10 * components, "group": k * components}
+    analysis = subject.analysis(confidence=confidence, decisions=decisions[score])
+    return _early(analysis, exact, lambda: scored(analysis, score, k))
+
+
+def side_by_side(subject: Subject, score: str, size: int | None, exact: Comparison, k: int) -> tuple[int, float, float]:
+    """Time a score whose variants are decoded side by side.
+
+    Args:
+        subject: The model.
+        score: See `early`.
+        size: How many at most; None for as many as an analysis would take.
+        exact: What was measured of the engine.
+        k: How many components group ablation removes.
+
+    Returns:
+        How many variants are decoded side by side, the seconds, and the largest difference of BLEU to the engine.
+    """
+    analysis = subject.analysis(plain=True, side_by_side=size)
+    spent, _ = seconds(lambda: scored(analysis, score, k))
+    variants = [variant for variant in exact.bleu if not variant.plain]
+    gaps = [abs(analysis.evaluator.evaluate(variant).bleu - exact.bleu[variant]) for variant in variants]
+    return analysis.evaluator.side_by_side, spent, max(gaps)
+
+
+def scored(analysis: TimedAnalysis, score: str, k: int) -> Any:
+    """Return what a score gives, with all evaluations that it takes.
+
+    Args:
+        analysis: The analysis.
+        score: See `early`.
+        k: How many components group ablation removes.
+    """
+    evaluator = analysis.evaluator
+    baseline, components = evaluator.evaluate(), evaluator.components
+    if score == "contribution":
         asked = [analysis.question(ablation(name), CAP * baseline.bleu, ("above",)) for name in components]
-        return _contributions(baseline, analysis.evaluator.run([Chain.of(question) for question in asked]))
-
-    return _early(analysis, exact, made)
-
-
-def early_criticality(subject: Subject, confidence: float, exact: Comparison) -> Early:
-    """Time the scan of alphas with early decisions."""
-    components = list(subject.module.network.components())
-    analysis = subject.analysis(confidence=confidence, decisions=10 * len(components))
-
-    def made() -> Any:
-        baseline = analysis.evaluator.evaluate()
-        chains = [Chain(lambda name=name: scan_steps(analysis, name, baseline)) for name in components]  # type: ignore[misc]
-        found = analysis.evaluator.run(chains)
-        return {name: each.criticality for name, each in zip(components, found, strict=True)}
-
-    return _early(analysis, exact, made)
-
-
-def early_group_ablation(subject: Subject, confidence: float, exact: Comparison, k: int) -> Early:
-    """Time the choice of k components with early decisions."""
-    analysis = subject.analysis(confidence=confidence, decisions=k * len(subject.module.network.components()))
-
-    def made() -> Any:
-        analysis.evaluator.evaluate()
+        return _contributions(baseline, evaluator.run([Chain.of(question) for question in asked]))
+    if score == "group":
         return _Order(k=k, test=False).greedy(analysis)
-
-    return _early(analysis, exact, made)
+    chains = [Chain(lambda name=name: scan_steps(analysis, name, baseline)) for name in components]  # type: ignore[misc]
+    return {name: each.criticality for name, each in zip(components, evaluator.run(chains), strict=True)}
 
 
 def _early(analysis: TimedAnalysis, exact: Comparison, made: Callable[[], Any]) -> Early:

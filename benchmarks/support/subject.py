@@ -109,17 +109,30 @@ class Subject:
         given = self.module.hparams["decoding"]
         self.module.decoding = DecodingSettings(**{**given, "beam": beam, "precision": "float32"})
 
-    def analysis(self, plain: bool = False, confidence: float | None = None, decisions: int = 0) -> TimedAnalysis:
+    def analysis(
+        self,
+        plain: bool = False,
+        confidence: float | None = None,
+        decisions: int = 0,
+        side_by_side: int | None = 1,
+    ) -> TimedAnalysis:
         """Return a new analysis, which knows of no evaluation.
 
         Args:
             plain: Decode every variant by itself.
             confidence: Decide early with this confidence.
             decisions: Upper bound of the number of early decisions.
+            side_by_side: How many variants are decoded in one batch, where they are decoded plainly; None for as many
+                as an analysis would take.
         """
         self._made += 1
         output = f"{self._temporary.name}/{self._made}"
-        settings = AnalysisSettings(limit=self.limit, decoding="plain" if plain else "verified", confidence=confidence)
+        settings = AnalysisSettings(
+            limit=self.limit,
+            decoding="plain" if plain else "verified",
+            confidence=confidence,
+            side_by_side=side_by_side,
+        )
         made = TimedAnalysis(self.module, self.data, self.checkpoint, output, settings)
         made.decisions, made.asked = decisions, []
         return made

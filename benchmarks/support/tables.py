@@ -33,6 +33,15 @@ EARLY = (
     "scores that differ",
 )
 
+SIDE_BY_SIDE = (
+    "naive, s",
+    "variants in a batch, up to",
+    "s",
+    "ratio",
+    FASTEST,
+    "largest BLEU difference to the engine",
+)
+
 
 def table(columns: Sequence[str]) -> None:
     """Begin a table."""
@@ -66,6 +75,27 @@ def exact_cells(found: Comparison, factor: float) -> list[object]:
         f"{found.differing} of {found.sentences:,}",
         f"{max(map(abs, found.gaps)):.4f}",
         f"{statistics.fmean(found.gaps):+.5f}",
+    ]
+
+
+def side_by_side_cells(exact: Comparison, found: tuple[int, float, float], factor: float) -> list[object]:
+    """Return the cells below the name and `SIDE_BY_SIDE`.
+
+    Args:
+        exact: What was measured of the engine and the naive analysis.
+        found: How many variants at most, the seconds, and the largest difference of BLEU.
+        factor: See `exact_cells`.
+    """
+    size, spent, gap = found
+    ratio = spent / exact.naive
+    return [
+        exact.score,
+        f"{exact.naive:.1f}",
+        size,
+        f"{spent:.1f}",
+        f"{ratio:.2f}",
+        f"{ratio / factor:.2f}",
+        f"{gap:.4f}",
     ]
 
 

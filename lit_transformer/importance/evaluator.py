@@ -65,7 +65,7 @@ class Evaluator:
         self._journal = Journal() if journal is None else journal
         self._recorder = Recorder() if recorder is None else recorder
         self._dealer = Dealer() if dealer is None else dealer
-        self._plain, self._side_by_side = plain, side_by_side
+        self._plain, self.side_by_side = plain, side_by_side
         self._observers: list[Observer] = []
         self._made: list[Evaluation] = []
         self.endless: dict[str, float] = {}
@@ -80,7 +80,7 @@ class Evaluator:
 
     def expected(self) -> tuple[float, int]:
         """Return what an evaluation takes: seconds of plain decoding, by a sample, and bytes kept beside the model."""
-        return self._decoder.expected(self._side_by_side if self._plain else 1)
+        return self._decoder.expected(self.side_by_side if self._plain else 1)
 
     @contextlib.contextmanager
     def observed(self, observer: Observer) -> Iterator[None]:
@@ -139,7 +139,7 @@ class Evaluator:
         """
         self._made = []
         # As many at once as there is room for, and no process without any.
-        size = min(self._side_by_side, -(-len(chains) // self._dealer.size)) if self._plain else 1
+        size = min(self.side_by_side, -(-len(chains) // self._dealer.size)) if self._plain else 1
         parts = [chains[first : first + size] for first in range(0, len(chains), max(size, 1))]
         costs = [sum(chain.cost for chain in part) for part in parts]
 
