@@ -271,6 +271,8 @@ def _let_torch_believe() -> None:
     commands = ("_lazy_init", "set_device", "empty_cache", "synchronize", "reset_peak_memory_stats")
     for name in (*commands, "manual_seed", "manual_seed_all", "set_rng_state", "set_rng_state_all"):
         setattr(torch.cuda, name, lambda *args, **kwargs: None)
+    # A build of torch for CUDA would ask the driver.
+    torch.optim.Optimizer._accelerator_graph_capture_health_check = lambda self: None  # type: ignore[method-assign]
 
 
 def main(args: Sequence[str]) -> None:

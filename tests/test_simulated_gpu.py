@@ -7,11 +7,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+import torch
+
 from tests.end_to_end.running import with_checkout
 
 CHECKS = "tests/simulated_gpu_checks.py"
 
 
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
 def test_what_holds_on_a_simulated_gpu() -> None:
     made = subprocess.run(
         [sys.executable, "-m", "tests.simulated_gpu", "pytest", CHECKS, "-q", "-p", "no:cacheprovider"],

@@ -31,6 +31,8 @@ from tests.end_to_end.running import (
 )
 from tests.end_to_end.test_component_changes import change
 
+pytestmark = pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+
 GPU = {"accelerator": "gpu", "precision": "16-mixed"}
 
 # So large a scale that gradients overflow until it was halved six times.
