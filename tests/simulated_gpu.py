@@ -227,6 +227,7 @@ def _let_tensors_move() -> None:
     # These ask the C++ of a device that this build of torch lacks.
     torch._C._nn._parse_to = parsed
     torch.Tensor.to = to_there  # type: ignore[assignment,method-assign]
+    torch.Tensor.cuda = lambda self, *args, **kwargs: to_there(self, GPU)  # type: ignore[method-assign]
     torch.tensor, torch.as_tensor = made_there(torch.tensor), made_there(torch.as_tensor)
     torch.Tensor.new_tensor = new_tensor  # type: ignore[assignment,method-assign]
 
