@@ -109,6 +109,8 @@ class Analysis:
         self.output_folder = Path(output) if output is not None else run_folder_of(checkpoint)
         self.dealer = _dealer()
         self.is_first = self.dealer.rank == 0
+        if self.is_first and (settings.side_by_side or 1) > 1 and self.search == "verified":
+            log.warning("--side_by_side changes nothing where drafts are verified; --decoding plain goes without them.")
         self.evaluator_of = cache(self._evaluator_of)
         self.decisions = 0
         """Upper bound of the number of early decisions, over all scorers."""

@@ -85,7 +85,7 @@ def ablated(
             sublayers[component].ablated, sublayers[component].constant = True, values[component]
         yield chosen
     finally:
-        with _interrupts_held():
+        with interrupts_held():
             for component, was in before.items():
                 sublayers[component].ablated, sublayers[component].constant = was
 
@@ -208,7 +208,7 @@ def mean_outputs(model: Transformer, batches: Iterable[Batch]) -> dict[str, Tens
             tokens = {side: tokens[side] + int(mask.sum()) for side, mask in real.items()}
             model.step(moved.target[:, :-1], model.start(model.encode(moved.source)))
     finally:
-        with _interrupts_held():
+        with interrupts_held():
             for hook in hooks:
                 hook.remove()
             for module, was in training.items():
@@ -292,13 +292,13 @@ def _replaced(parameters: Mapping[str, nn.Parameter], values: Mapping[str, Tenso
 
 @torch.no_grad()
 def _write(parameters: Mapping[str, nn.Parameter], values: Mapping[str, Tensor]) -> None:
-    with _interrupts_held():
+    with interrupts_held():
         for name, value in values.items():
             parameters[name].copy_(value)
 
 
 @contextlib.contextmanager
-def _interrupts_held() -> Iterator[None]:
+def interrupts_held() -> Iterator[None]:
     """Hold Ctrl-C back until the context ends, so that a change is made, or undone, as a whole."""
     handler = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or not callable(handler):

@@ -300,7 +300,9 @@ class Trainer(pl.Trainer):
                     name: (len(plan.variants), sum(map(evaluator.known, plan.variants)), plan.at_most)
                     for name, plan in _plans(scoring, analysis).items()
                 }
-                print_plans(counts, analysis.about(), *evaluator.expected())
+                # Beside the baseline, those that are known beforehand are made at a time.
+                at_a_time = max(variants for variants, _, _ in counts.values()) - 1
+                print_plans(counts, analysis.about(), *evaluator.expected(at_a_time))
             return
         # One of some components by the command's own option stands apart, like its scores.
         place = analysis.folder / "selected" if analysis.is_partial else analysis.folder

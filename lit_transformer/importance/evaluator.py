@@ -78,9 +78,18 @@ class Evaluator:
         """The components of the model, in canonical order."""
         return list(self._decoder.model.components())
 
-    def expected(self) -> tuple[float, int]:
-        """Return what an evaluation takes: seconds of plain decoding, by a sample, and bytes kept beside the model."""
-        return self._decoder.expected(self.side_by_side if self._plain else 1)
+    def expected(self, chains: int = 1) -> tuple[float, int]:
+        """Return what an evaluation takes: seconds of plain decoding, by a sample, and bytes kept beside the model.
+
+        Args:
+            chains: How many evaluations may be made at a time.
+        """
+        with _enough_memory(size := self._at_once(chains)):
+            return self._decoder.expected(size)
+
+    def _at_once(self, chains: int) -> int:
+        """Return how many of so many chains are followed side by side: no process is left without any."""
+        return max(1, min(self.side_by_side, -(-chains // self._dealer.size))) if self._plain else 1
 
     @contextlib.contextmanager
     def observed(self, observer: Observer) -> Iterator[None]:
@@ -138,9 +147,8 @@ class Evaluator:
             What each chain's generator returned.
         """
         self._made = []
-        # As many at once as there is room for, and no process without any.
-        size = min(self.side_by_side, -(-len(chains) // self._dealer.size)) if self._plain else 1
-        parts = [chains[first : first + size] for first in range(0, len(chains), max(size, 1))]
+        size = self._at_once(len(chains))
+        parts = [chains[first : first + size] for first in range(0, len(chains), size)]
         costs = [sum(chain.cost for chain in part) for part in parts]
 
         def do(number: int) -> None:
@@ -224,13 +232,8 @@ class Evaluator:
             if len(several) < 2:
                 continue
             started = time.perf_counter()
-            try:
+            with _enough_memory(len(several)):
                 found = self._decoder.side_by_side(several)
-            except torch.OutOfMemoryError as error:
-                raise UserError(
-                    f"there is not enough memory to decode {len(several)} variants in one batch; give a smaller number "
-                    "by --side_by_side N."
-                ) from error
             spent = (time.perf_counter() - started) / len(several)
             for variant, (decoded, statistics) in zip(several, found, strict=True):
                 now = time.perf_counter()
@@ -309,3 +312,15 @@ class Evaluator:
             seconds=time.perf_counter() - started,
             decision={**asdict(decision), "against": against.bleu},
         )
+
+
+@contextlib.contextmanager
+def _enough_memory(variants: int) -> Iterator[None]:
+    """Say what to do where so many variants in one batch are too many."""
+    try:
+        yield
+    except torch.OutOfMemoryError as error:
+        raise UserError(
+            f"there is not enough memory to decode {variants} variants in one batch; give a smaller number by "
+            "--side_by_side N."
+        ) from error

@@ -18,6 +18,7 @@ from lit_transformer.components import ENCODER_KINDS, kind_of
 from lit_transformer.decoding.decode import for_decoding
 from lit_transformer.importance.variant import Variant
 from lit_transformer.model import Attention, DecoderCache, EncoderState, SubLayer, Transformer
+from lit_transformer.surgery import interrupts_held
 
 Applied = Callable[[Variant], AbstractContextManager[None]]
 
@@ -64,10 +65,11 @@ class SideBySide:
                     setattr(sublayer, name, changed)
                 yield
             finally:
-                for sublayer in self._without:
-                    sublayer.kept_rows = None
-                for (sublayer, name), was in before.items():
-                    setattr(sublayer, name, was)
+                with interrupts_held():
+                    for sublayer in self._without:
+                        sublayer.kept_rows = None
+                    for (sublayer, name), was in before.items():
+                        setattr(sublayer, name, was)
 
     def encode(self, source: Tensor) -> EncoderState:
         """Encode the sentences of all parts, each with its variant; those with the same encoder once.

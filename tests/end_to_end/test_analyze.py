@@ -184,6 +184,13 @@ class TestOptions:
         assert not (trained / "analysis").exists()
         assert not list((trained / "wandb").glob("*analyze*"))
 
+    def test_more_in_a_batch_than_there_are(self, trained: Path, tmp_path: Path) -> None:
+        options = ["--components=d:ff:1-2", "--dry_run=true", "--side_by_side=100000"]
+        finished = succeed(of("analyze", trained, *options, "--decoding=plain"), tmp_path)
+        assert "ContributionScore │ 3 │ 0 │ 0" in " ".join(finished.output.decode().split())
+        assert "--side_by_side" not in finished.errors
+        assert "changes nothing where drafts are verified" in succeed(of("analyze", trained, *options), tmp_path).errors
+
     def test_a_limit_beyond_the_set_is_none(self, trained: Path, tmp_path: Path) -> None:
         succeed(of("analyze", trained, "--limit", "24", "--components=d:ff:1"), tmp_path)
         about = read_json(trained / "analysis/average/selected/scores.json")

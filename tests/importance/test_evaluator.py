@@ -365,3 +365,17 @@ def test_exact_matches_by_phenomenon(model: Transformer, batches: list[Batch]) -
     object.__setattr__(scorer.scoring_set, "phenomena", phenomena)
     found = scorer.exact_matches(scorer.evaluate())
     assert found == {"all": sum(right) / 16, "odd": sum(right[1::2]) / 8}
+
+
+@pytest.mark.parametrize(("chains", "processes", "sampled"), [(3, 1, 3), (3, 2, 2), (50, 1, 8), (0, 1, 1)])
+def test_what_is_expected_is_of_as_many_as_there_will_be(
+    model: Transformer, batches: list[Batch], chains: int, processes: int, sampled: int
+) -> None:
+    class One(Dealer):
+        size = processes
+
+    scorer = evaluator(model, batches, plain=True, side_by_side=8, dealer=One())
+    with mock.patch.object(VariantDecoder, "expected", return_value=(1.0, 2)) as expected:
+        assert scorer.expected(chains) == (1.0, 2)
+        assert evaluator(model, batches, side_by_side=8).expected(chains) == (1.0, 2)
+    assert [call.args for call in expected.call_args_list] == [(sampled,), (1,)]

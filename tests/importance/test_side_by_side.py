@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal
+import signal
+from typing import Any, Literal
 
 import pytest
 import torch
@@ -14,7 +15,7 @@ from lit_transformer.decoding import DecodingSettings
 from lit_transformer.importance.scoring_set import ScoringSet
 from lit_transformer.importance.variant import Variant, ablation
 from lit_transformer.importance.variant_decoder import MOST_SIDE_BY_SIDE, VariantDecoder
-from lit_transformer.model import Transformer, TransformerConfig, weights_digest
+from lit_transformer.model import SubLayer, Transformer, TransformerConfig, weights_digest
 from tests.importance.toy import replacements, spell
 
 ABLATIONS = [
@@ -88,6 +89,33 @@ def test_a_model_in_training(batches: list[Batch]) -> None:
     expected = [decoder.plain(variant)[0].ids() for variant in variants]
     assert [decoded.ids() for decoded, _ in decoder.side_by_side(variants)] == expected
     assert all(module.training for module in model.modules())
+
+
+def test_ctrl_c_while_the_model_is_put_in_order(batches: list[Batch], monkeypatch: pytest.MonkeyPatch) -> None:
+    model = model_of("post")
+    decoder = decoder_of(model, batches, 1)
+    digest, names = weights_digest(model), list(model.state_dict())
+    variants = [Variant(interpolated="d:ff:1", alpha=0.5), Variant(interpolated="d:sa:1", alpha=0.5), *ABLATIONS]
+    # A shell starts what it runs in the background with Ctrl-C ignored.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with monkeypatch.context() as within:
+            calls: list[str] = []
+
+            def interrupted(sublayer: SubLayer, name: str, value: Any) -> None:
+                if name == "kept_rows" and value is None:
+                    calls.append(name)
+                    signal.raise_signal(signal.SIGINT)
+                nn.Module.__setattr__(sublayer, name, value)
+
+            within.setattr(SubLayer, "__setattr__", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                decoder.side_by_side(variants)
+        assert calls
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert (weights_digest(model), list(model.state_dict())) == (digest, names)
+    assert all(sublayer.kept_rows is None for sublayer in model.components().values())
 
 
 def test_as_many_as_there_is_room_for(batches: list[Batch]) -> None:
