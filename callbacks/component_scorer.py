@@ -49,9 +49,18 @@ class ComponentScorer(pl.Callback, ABC):
         structure = [pl_module.hparams[name] for name in ("encoder_layers", "decoder_layers", "pruned")]
         select(trainer.analysis_settings.components or self.components, component_ids(*structure))
 
+    @property
+    def makes(self) -> str:
+        """Name of what it finds that a scorer after it may rest on: a column of the scores, or an order; or nothing."""
+        return ""
+
     @abstractmethod
     def plan(self, analysis: Analysis) -> Plan:
-        """Return what `on_analyze` will evaluate."""
+        """Return what `on_analyze` will evaluate; called before anything is evaluated.
+
+        Raises:
+            UserError: It could not score, for something is missing.
+        """
 
     @abstractmethod
     def on_analyze(self, trainer: Trainer, pl_module: LitTransformer, analysis: Analysis) -> None:

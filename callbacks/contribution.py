@@ -62,6 +62,11 @@ class ContributionScore(ComponentScorer):
         self._prefix = "" if value == "zero" else "mean_"
         self.epsilon, self.least = epsilon, least
 
+    @property
+    @override
+    def makes(self) -> str:
+        return f"{self._prefix}contribution"
+
     @override
     def plan(self, analysis: Analysis) -> Plan:
         return Plan([Variant(), *(ablation(component, value=self.value) for component in self.chosen(analysis))])

@@ -107,6 +107,11 @@ class CriticalityScore(ComponentScorer):
         self.epsilon, self.search, self.grid, self.include_norm = epsilon, search, grid, include_norm
         self.variant, self.draws, self.samples = variant, draws, samples
 
+    @property
+    @override
+    def makes(self) -> str:
+        return "criticality" if self.variant == "interpolate" else self.variant
+
     @override
     def plan(self, analysis: Analysis) -> Plan:
         if self.variant != "rerandomize":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
@@ -89,10 +90,17 @@ class GroupAblation(ComponentScorer):
         chosen = select(trainer.analysis_settings.components or self.components, component_ids(*structure))
         self._count(chosen)
 
+    @property
+    @override
+    def makes(self) -> str:
+        return self.order
+
     @override
     def plan(self, analysis: Analysis) -> Plan:
         chosen = self.chosen(analysis)
         k = self._count(chosen)
+        if not self._is_made_before(analysis, chosen):
+            self._check_order(analysis, chosen)
         test = k + 1 if self.test else 0
         if self.order == "greedy":
             first = [ablation(component) for component in chosen]
@@ -127,6 +135,34 @@ class GroupAblation(ComponentScorer):
                 f"({', '.join(chosen)}); choose k up to that, or more components."
             )
         return min(DEFAULT_K, len(chosen)) if self.k is None else self.k
+
+    @property
+    def _rests_on(self) -> str:
+        """What the orders are made from; nothing for those that need nothing."""
+        if self.order == "random":
+            return "greedy" if self.matched else ""
+        return "" if self.order == "greedy" else self.order
+
+    def _is_made_before(self, analysis: Analysis, chosen: Sequence[str]) -> bool:
+        """Whether a scorer before this one in the analysis makes what the orders rest on."""
+        before = itertools.takewhile(lambda scorer: scorer is not self, analysis.scorers)
+        return any(
+            isinstance(scorer, ComponentScorer)
+            and scorer.makes == self._rests_on
+            and set(scorer.chosen(analysis)) >= set(chosen)
+            for scorer in before
+        )
+
+    def _check_order(self, analysis: Analysis, chosen: Sequence[str]) -> None:
+        """Look for what the orders rest on.
+
+        Raises:
+            UserError: It is missing.
+        """
+        if self._rests_on == "greedy":
+            self._known_greedy(analysis, self._count(chosen))
+        elif self._rests_on:
+            self._scored(analysis, chosen)
 
     def _orders(self, analysis: Analysis, chosen: list[str]) -> dict[str, list[str]]:
         """Return the components of each order, by its name."""
@@ -193,18 +229,21 @@ class GroupAblation(ComponentScorer):
         return gone
 
     def _known_greedy(self, analysis: Analysis, k: int) -> list[str]:
-        rows = self._kept(analysis, self.table(analysis)).get("rows", [])
+        folder = self.folder(analysis)
+        scores = read_scores(folder) if (folder / "scores.json").is_file() else {}
+        section = {} if not scores or differing(scores, analysis.about()) else scores.get(SECTION, {})
+        rows = self._kept(analysis, section).get("rows", [])
         found = [str(row["component"]) for row in rows if row["order"] == "greedy" and row["component"]]
         if len(found) < k:
             raise UserError(
                 f"GroupAblation's matched random orders need a greedy order of {k} components in "
-                f"{str(self.folder(analysis) / 'scores.json')!r}; run it with order greedy first."
+                f"{str(folder / 'scores.json')!r}; run it with order greedy first."
             )
         return found
 
-    def _kept(self, analysis: Analysis, table: ScoreTable) -> dict[str, Any]:
-        """Return the section of an earlier group ablation among the same components."""
-        section, chosen = table.section(SECTION), self.chosen(analysis)
+    def _kept(self, analysis: Analysis, section: dict[str, Any]) -> dict[str, Any]:
+        """Return the section of an earlier group ablation if it was among the same components, else nothing."""
+        chosen = self.chosen(analysis)
         removed = {row["component"] for row in section.get("rows", []) if row["component"]}
         return section if section.get("components", chosen) == chosen and removed <= set(chosen) else {}
 
@@ -291,8 +330,9 @@ class GroupAblation(ComponentScorer):
 
     def _joined(self, analysis: Analysis, table: ScoreTable, made: list[dict[str, Any]]) -> dict[str, Any]:
         """Return the section of these rows and of the other orders that were made before among the same components."""
-        before, folder = self._kept(analysis, table), self.folder(analysis)
-        if table.section(SECTION) and not before:
+        earlier, folder = table.section(SECTION), self.folder(analysis)
+        before = self._kept(analysis, earlier)
+        if earlier and not before:
             log.warning("The group ablation in %s was among other components, and is replaced.", folder)
         orders = {row["order"] for row in made}
         kept = [row for row in before.get("rows", []) if row["order"] not in orders]

@@ -112,6 +112,8 @@ class Analysis:
         if self.is_first and (settings.side_by_side or 1) > 1 and self.search == "verified":
             log.warning("--side_by_side changes nothing where drafts are verified; --decoding plain goes without them.")
         self.evaluator_of = cache(self._evaluator_of)
+        self.scorers: tuple[object, ...] = ()
+        """The scoring callbacks, in their order."""
         self.decisions = 0
         """Upper bound of the number of early decisions, over all scorers."""
         self.ablations: dict[str, Evaluation] = {}

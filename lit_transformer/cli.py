@@ -31,10 +31,11 @@ from lit_transformer.files import write_text
 from lit_transformer.loggers import run_loggers
 from lit_transformer.module import LitTransformer
 from lit_transformer.run_folder import new_run_folder, remove_if_empty
+from lit_transformer.scoring import ScoringCallback
 from lit_transformer.terminal import is_quiet
 from lit_transformer.tracking.run import finish
 from lit_transformer.tracking.settings import WandbSettings
-from lit_transformer.trainer import ScoringCallback, Trainer
+from lit_transformer.trainer import Trainer
 
 DEFAULT_SCORING = "callbacks.ContributionScore"
 

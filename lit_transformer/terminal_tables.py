@@ -120,20 +120,22 @@ def print_layer_ablation(rows: Sequence[Mapping[str, Any]], about: Mapping[str, 
     _print_table("Decoder layers removed one after another, without retraining", columns, lines, about)
 
 
-def print_plans(plans: Mapping[str, tuple[int, int, int]], about: Mapping[str, Any], seconds: float, size: int) -> None:
+def print_plans(
+    plans: Sequence[tuple[str, int, int, int]], about: Mapping[str, Any], seconds: float, size: int
+) -> None:
     """Print what an analysis would evaluate.
 
     Args:
-        plans: By name of the scorer: evaluations that are certain, how many of them are known already, and how many
-            more there may be.
+        plans: Name of each scorer, evaluations that are certain, how many of them are known already, and how many more
+            there may be.
         about: What the numbers would rest on.
         seconds: Time of one plain evaluation of the whole scoring set, from a sample.
         size: Bytes that the analysis keeps in memory beside the model.
     """
     columns = ["scorer", "evaluations", "of them known", "and at most"]
-    _print_table("To be evaluated", columns, [[name, *map(str, numbers)] for name, numbers in plans.items()], about)
-    certain = sum(made - known for made, known, _ in plans.values())
-    most = certain + sum(more for *_, more in plans.values())
+    _print_table("To be evaluated", columns, [[name, *map(str, numbers)] for name, *numbers in plans], about)
+    certain = sum(made - known for _, made, known, _ in plans)
+    most = certain + sum(more for *_, more in plans)
     console().print(
         f"A plain evaluation takes about {seconds:.1f} s here, so this takes at most {most * seconds / 60:.1f} minutes "
         f"on one process. Memory: about {size / 2**20:.0f} MiB beside the model."

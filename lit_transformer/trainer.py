@@ -4,44 +4,30 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import pytorch_lightning as pl
-import yaml
 from pytorch_lightning.accelerators import CPUAccelerator
 from pytorch_lightning.utilities.exceptions import SIGTERMException
 from typing_extensions import override
 
 from lit_transformer.analysis import Analysis, AnalysisSettings, Decoding
-from lit_transformer.analysis_config import analysis_config
 from lit_transformer.checkpoints import AtomicCheckpointIO, find_checkpoint, read_checkpoint, run_folder_of
 from lit_transformer.data.datamodule import TranslationDataModule, tokenizer_of_state
 from lit_transformer.errors import UserError
 from lit_transformer.files import make_folder, write_text
-from lit_transformer.importance.plan import Plan
 from lit_transformer.model import weights_digest
 from lit_transformer.module import LitTransformer
+from lit_transformer.scoring import ScoringCallback, score
 from lit_transformer.signals import ended_by_sigterm
-from lit_transformer.terminal_tables import print_plans, print_scores
+from lit_transformer.terminal_tables import print_scores
 from lit_transformer.trainer_checks import check_callbacks, check_resumable, interval_checked, options_checked
 from lit_transformer.translations import read_input, write_lines, write_translations
 
 log = logging.getLogger(__name__)
-
-
-@runtime_checkable
-class ScoringCallback(Protocol):
-    """A callback that scores components of a trained model.
-
-    It may have a method ``plan(analysis) -> Plan`` too, for dry runs and the number of early decisions.
-    """
-
-    def on_analyze(self, trainer: Trainer, pl_module: LitTransformer, analysis: Analysis) -> None:
-        """Score components; called on every process, with the model on its device."""
-        ...
 
 
 class Trainer(pl.Trainer):
@@ -286,40 +272,11 @@ class Trainer(pl.Trainer):
         try:
             analysis = Analysis(model, datamodule, path, output, self.analysis_settings)
             with analysis.dealer.alive(), ended_by_sigterm():
-                self._score(model, analysis, scoring)
+                score(self, model, analysis, scoring)
                 analysis.dealer.gather([])
         finally:
             model.train(training)
             model.cpu()
-
-    def _score(self, model: LitTransformer, analysis: Analysis, scoring: Sequence[ScoringCallback]) -> None:
-        if self.analysis_settings.dry_run:
-            if analysis.is_first:
-                evaluator = analysis.evaluator
-                counts = {
-                    name: (len(plan.variants), sum(map(evaluator.known, plan.variants)), plan.at_most)
-                    for name, plan in _plans(scoring, analysis).items()
-                }
-                # Beside the baseline, those that are known beforehand are made at a time.
-                at_a_time = max(variants for variants, _, _ in counts.values()) - 1
-                print_plans(counts, analysis.about(), *evaluator.expected(at_a_time))
-            return
-        # One of some components by the command's own option stands apart, like its scores.
-        place = analysis.folder / "selected" if analysis.is_partial else analysis.folder
-        make_folder(place)
-        if self.config is not None and analysis.is_first:
-            config = analysis_config(self.config, analysis.checkpoint, model.hparams, place, analysis.about())
-            write_text(place / "config.yaml", yaml.safe_dump(config, sort_keys=False, allow_unicode=True))
-        if self.analysis_settings.confidence is not None:
-            plans = _plans(scoring, analysis).values()
-            analysis.decisions = sum(len(plan.variants) + plan.at_most for plan in plans)
-        for callback in scoring:
-            callback.on_analyze(self, model, analysis)
-            # The next one may read what the first process has written. No barrier: where a process is gone, this tells.
-            analysis.dealer.gather([])
-        for other in self.callbacks:
-            if (finish := getattr(other, "on_analysis_finished", None)) is not None:
-                finish(self, model, analysis)
 
     def _adopt(self, ckpt_path: str | None, datamodule: TranslationDataModule | None) -> str | None:
         """Resolve a checkpoint and hand its tokenizer to the data module, before that trains one of its own."""
@@ -384,11 +341,6 @@ class Trainer(pl.Trainer):
 
     def _scores(self) -> dict[str, float]:
         return {name: round(float(value), 6) for name, value in self.callback_metrics.items()}
-
-
-def _plans(scoring: Sequence[ScoringCallback], analysis: Analysis) -> dict[str, Plan]:
-    """Return the plans of the callbacks that have one, by name."""
-    return {type(callback).__name__: callback.plan(analysis) for callback in scoring if hasattr(callback, "plan")}
 
 
 def logging_interval(trainer: pl.Trainer) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from callbacks import BestLossCheckpoint, CriticalityScore, InitialWeights
+from callbacks import BestLossCheckpoint, ContributionScore, CriticalityScore, InitialWeights
 from lit_transformer.errors import UserError
 from lit_transformer.module import LitTransformer
 from tests.callbacks.conftest import Setup
@@ -103,10 +103,11 @@ def test_bisection_asks_for_less_and_says_what_it_assumes(setup: Setup) -> None:
     assert len(read_csv(folder / "criticality_curves.csv")) <= 3 * 5
 
 
-def test_without_initial_weights(setup: Setup) -> None:
-    trainer = setup.trainer([BestLossCheckpoint(), CriticalityScore()], max_steps=2)
+def test_without_initial_weights_nothing_is_evaluated(setup: Setup) -> None:
+    trainer = setup.trainer([BestLossCheckpoint(), ContributionScore(), CriticalityScore()], max_steps=2)
     with pytest.raises(UserError, match=r"train with the callback callbacks\.InitialWeights"):
         trainer.fit(setup.module(), datamodule=setup.data())
+    assert not list(setup.folder.glob("analysis/*/*"))
 
 
 @pytest.mark.parametrize("epsilon", [0.0, -1, "much", "0%", "200%"])

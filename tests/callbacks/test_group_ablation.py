@@ -291,6 +291,63 @@ class TestOtherComponents:
             analyse(fresh, GroupAblation(["d:*"], k=1, order="random", matched=True))
 
 
+class TestWhatAnOrderRestsOn:
+    @pytest.mark.parametrize(
+        ("before", "options", "message"),
+        [
+            (ContributionScore(), {"order": "criticality"}, "order is 'criticality', but .* have no such score"),
+            (ContributionScore(["d:*"]), {"order": "contribution"}, "order is 'contribution', but .* no such score"),
+            (ContributionScore(value="mean"), {"order": "contribution"}, "order is 'contribution', but"),
+            (ContributionScore(), {"order": "random", "matched": True}, "need a greedy order of 1 components"),
+        ],
+    )
+    @pytest.mark.parametrize("dry_run", [False, True])
+    def test_what_is_missing_is_told_before_anything_is_evaluated(
+        self, fresh: Setup, before: ContributionScore, options: dict[str, Any], message: str, dry_run: bool
+    ) -> None:
+        trainer = fresh.trainer([before, GroupAblation(k=1, **options)])
+        path = str(fresh.folder / "checkpoints/best-loss.ckpt")
+        with pytest.raises(UserError, match=message):
+            trainer.analyze(fresh.module(), fresh.data(), path, dry_run=dry_run)
+        assert not list(fresh.folder.glob("analysis/*/*"))
+
+    @pytest.mark.parametrize(
+        ("before", "options"),
+        [
+            (ContributionScore(), {"order": "contribution"}),
+            (ContributionScore(), {"components": ["d:*"], "order": "contribution"}),
+            (GroupAblation(k=2, test=False), {"order": "random", "matched": True, "seeds": [1]}),
+        ],
+    )
+    def test_a_scorer_before_it_makes_it(self, fresh: Setup, before: Any, options: dict[str, Any]) -> None:
+        """Under an analysis of nothing known yet."""
+        analyse(fresh, before, GroupAblation(k=2, test=False, **options))
+        folder = "selected" if "components" in options else "."
+        orders = {row["order"] for row in read_csv(fresh.folder / "analysis/best-loss" / folder / "group_ablation.csv")}
+        assert orders > {"greedy"} or orders == {"contribution"}
+
+
+def test_every_scorer_of_an_analysis_is_counted(
+    fresh: Setup, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two of one class, in a dry run and among the decisions that share one confidence."""
+    seen: list[int] = []
+
+    class Look(GroupAblation):
+        def on_analyze(self, trainer: Any, pl_module: Any, analysis: Any) -> None:
+            seen.append(analysis.decisions)
+
+    monkeypatch.setenv("COLUMNS", "100")
+    scorers = [Look(k=2, test=False), Look(k=1, order="random", seeds=[1], test=False)]
+    path = str(fresh.folder / "checkpoints/best-loss.ckpt")
+    for dry_run in (True, False):
+        fresh.trainer(scorers).analyze(fresh.module(), fresh.data(), path, dry_run=dry_run, confidence=0.99)
+    rows = [line.split("│") for line in capsys.readouterr().out.splitlines() if line.startswith("│ Look")]
+    # Greedily the baseline, each of five, and each of the four that are left; at random the baseline and a step.
+    assert [[int(cell) for cell in row[2:5]] for row in rows] == [[6, 0, 4], [1, 0, 1]]
+    assert seen == [12, 12]
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [({"k": 0}, "k is 0"), ({"max_loss": 0.0}, "max_loss is 0.0"), ({"k": 6}, r"k is 6, but .* 5 components")],
