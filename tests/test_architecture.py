@@ -36,6 +36,7 @@ BELONGS_TO = {
     "analysis_config": "analysis",
     "chrf": "bleu",
     "parser_messages": "errors",
+    "scoring": "analysis",
     "split_scoring": "module",
     "trainer_checks": "recipe",
 }
