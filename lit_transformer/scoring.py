@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, runtime_checkable
 
+import pytorch_lightning as pl
 import yaml
 
 from lit_transformer.analysis import Analysis
@@ -13,9 +14,6 @@ from lit_transformer.files import make_folder, write_text
 from lit_transformer.importance.plan import Plan
 from lit_transformer.module import LitTransformer
 from lit_transformer.terminal_tables import print_plans
-
-if TYPE_CHECKING:
-    from lit_transformer.trainer import Trainer
 
 
 @runtime_checkable
@@ -26,43 +24,47 @@ class ScoringCallback(Protocol):
     what it could not score later: it is called before anything is evaluated.
     """
 
-    def on_analyze(self, trainer: Trainer, pl_module: LitTransformer, analysis: Analysis) -> None:
+    def on_analyze(self, trainer: pl.Trainer, pl_module: LitTransformer, analysis: Analysis) -> None:
         """Score components; called on every process, with the model on its device."""
         ...
 
 
-def score(trainer: Trainer, model: LitTransformer, analysis: Analysis, scoring: Sequence[ScoringCallback]) -> None:
+def score(
+    trainer: pl.Trainer,
+    model: LitTransformer,
+    analysis: Analysis,
+    scoring: Sequence[ScoringCallback],
+    config: Mapping[str, Any] | None,
+) -> None:
     """Let the scorers of an analysis score, or say what they would evaluate.
 
     Args:
-        trainer: The Trainer, whose other callbacks are told when the analysis is finished.
+        trainer: The Trainer.
         model: The trained model, on its device.
         analysis: What the scorers share.
         scoring: The scorers, in their order.
+        config: The configuration of the command, which is written beside the scores; None where there is none.
 
     Raises:
         UserError: A scorer can't score; before any of them has begun where its plan can tell.
     """
     analysis.scorers = tuple(scoring)
     plans = [(type(scorer).__name__, scorer.plan(analysis)) for scorer in scoring if hasattr(scorer, "plan")]
-    if trainer.analysis_settings.dry_run:
+    if analysis.settings.dry_run:
         if analysis.is_first:
             _print(plans, analysis)
         return
     # One of some components by the command's own option stands apart, like its scores.
     place = analysis.folder / "selected" if analysis.is_partial else analysis.folder
     make_folder(place)
-    if trainer.config is not None and analysis.is_first:
-        config = analysis_config(trainer.config, analysis.checkpoint, model.hparams, place, analysis.about())
-        write_text(place / "config.yaml", yaml.safe_dump(config, sort_keys=False, allow_unicode=True))
+    if config is not None and analysis.is_first:
+        known = analysis_config(config, analysis.checkpoint, model.hparams, place, analysis.about())
+        write_text(place / "config.yaml", yaml.safe_dump(known, sort_keys=False, allow_unicode=True))
     analysis.decisions = sum(len(plan.variants) + plan.at_most for _, plan in plans)
     for scorer in scoring:
         scorer.on_analyze(trainer, model, analysis)
         # The next one may read what the first process has written. No barrier: where a process is gone, this tells.
         analysis.dealer.gather([])
-    for callback in trainer.callbacks:
-        if (finish := getattr(callback, "on_analysis_finished", None)) is not None:
-            finish(trainer, model, analysis)
 
 
 def _print(plans: Sequence[tuple[str, Plan]], analysis: Analysis) -> None:
