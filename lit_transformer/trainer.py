@@ -273,8 +273,8 @@ class Trainer(pl.Trainer):
             analysis = Analysis(model, datamodule, path, output, self.analysis_settings)
             with analysis.dealer.alive(), ended_by_sigterm():
                 score(self, model, analysis, scoring, self.config)
-                for callback in self.callbacks if not dry_run else ():
-                    if (finish := getattr(callback, "on_analysis_finished", None)) is not None:
+                for other in () if dry_run else self.callbacks:
+                    if (finish := getattr(other, "on_analysis_finished", None)) is not None:
                         finish(self, model, analysis)
                 analysis.dealer.gather([])
         finally:
