@@ -4,6 +4,7 @@ from callbacks.average_checkpoint import AverageCheckpoint
 from callbacks.best_checkpoints import BestBLEUCheckpoint, BestLossCheckpoint, LastCheckpoint, RecentCheckpoints
 from callbacks.contribution import ContributionScore
 from callbacks.criticality import CriticalityScore
+from callbacks.early_stopping import EarlyStopping
 from callbacks.gradient_norm import GradientNorm
 from callbacks.group_ablation import GroupAblation
 from callbacks.initial_weights import InitialWeights
@@ -30,6 +31,7 @@ __all__ = [
     "ComponentRewinding",
     "ContributionScore",
     "CriticalityScore",
+    "EarlyStopping",
     "GradientNorm",
     "GroupAblation",
     "InitialWeights",

@@ -304,17 +304,15 @@ class TransformerCLI(LightningCLI):
                     f"--early_stopping.monitor is {stopping.monitor!r}, which fit's validation does not log; give one "
                     f"of {', '.join(self.model.validation_metrics)}."
                 )
-            made.append(_make("pytorch_lightning.callbacks.EarlyStopping", **asdict(stopping)))
+            made.append(_make("callbacks.EarlyStopping", **asdict(stopping)))
         if options.get("enable_checkpointing") is False:
             return made
         kept: CheckpointSettings = config["checkpoint"]
         made.append(_make("callbacks.InitialWeights"))
         made += [_make("callbacks.BestLossCheckpoint"), _make("callbacks.BestBLEUCheckpoint")]
         if kept.average > 1:
-            made += [
-                _make("callbacks.RecentCheckpoints", count=kept.average),
-                _make("callbacks.AverageCheckpoint", count=kept.average),
-            ]
+            made.append(_make("callbacks.RecentCheckpoints", count=kept.average))
+        made.append(_make("callbacks.AverageCheckpoint", count=kept.average))
         if kept.keep_steps:
             made.append(_make("callbacks.KeptCheckpoints", steps=kept.keep_steps))
         made.append(_make("callbacks.LastCheckpoint"))

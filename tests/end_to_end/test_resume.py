@@ -13,6 +13,7 @@ import pytest
 
 from lit_transformer.data.batch import Batch
 from lit_transformer.module import LitTransformer
+from tests.end_to_end.crashing import CrashError, crash_at_batch
 from tests.end_to_end.forking import CAN_FORK, Forked
 from tests.end_to_end.running import (
     COMPONENTS,
@@ -42,10 +43,6 @@ VALUES = ("train/loss", "train/learning_rate", "train/gradient_norm", "val/loss"
 KEPT = ("last", "average", "best-loss", "best-bleu")
 
 
-class CrashError(Exception):
-    """Stands for whatever ends a process."""
-
-
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory, text: Path) -> Path:
     """The folder of the run that nothing interrupted."""
@@ -56,18 +53,6 @@ def whole(tmp_path_factory: pytest.TempPathFactory, text: Path) -> Path:
     assert list(metric(folder, "train/loss")) == list(range(STEPS))
     assert list(metric(folder, "val/loss")) == [1, 3, 5, 7, 9, 11]
     return folder
-
-
-def crash_at_batch(epoch: int, batch: int) -> Any:
-    """Let training fail before this batch."""
-    original = LitTransformer.on_train_batch_start
-
-    def hook(self: LitTransformer, data: Batch, batch_idx: int) -> None:
-        if (self.current_epoch, batch_idx) == (epoch, batch):
-            raise CrashError
-        original(self, data, batch_idx)
-
-    return mock.patch.object(LitTransformer, "on_train_batch_start", hook)
 
 
 def crash_in_validation(step: int) -> Any:
