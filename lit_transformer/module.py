@@ -196,14 +196,17 @@ class LitTransformer(pl.LightningModule):
         optimizer = Adam(
             learning_parameters(self.network),
             lr=self.hparams["learning_rate"],
-            betas=tuple(self.hparams["adam_betas"]),
-            eps=self.hparams["adam_epsilon"],
+            **self._adam_settings,
             fused=self.device.type == "cpu",
         )
         factor = learning_rate_factor(
             self.hparams["schedule"], self.hparams["warmup_steps"], self.hparams["schedule_start"]
         )
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": LambdaLR(optimizer, factor), "interval": "step"}}
+
+    @property
+    def _adam_settings(self) -> dict[str, Any]:
+        return {"betas": tuple(self.hparams["adam_betas"]), "eps": self.hparams["adam_epsilon"]}
 
     @override
     def configure_gradient_clipping(
@@ -224,10 +227,12 @@ class LitTransformer(pl.LightningModule):
 
     @override
     def on_train_start(self) -> None:
-        # A restored optimizer and scheduler bring back the rate of their own run; what the user typed wins.
+        # A restored optimizer and scheduler bring back the settings of their own run; what the user typed wins.
         scheduler = self.lr_schedulers()
         if isinstance(scheduler, LambdaLR):
             set_peak_rate(scheduler, self.hparams["learning_rate"])
+            for group in scheduler.optimizer.param_groups:
+                group.update(self._adam_settings)
 
     @override
     def on_train_batch_start(self, batch: Batch, batch_idx: int) -> None:

@@ -97,6 +97,14 @@ def test_a_typed_learning_rate_reaches_optimizer_scheduler_and_configuration(tra
     assert metric(trained, "train/learning_rate")[59] == pytest.approx(0.02 * (10 / 60) ** 0.5)
 
 
+def test_typed_settings_of_adam_reach_the_restored_optimizer(trained: Path, tmp_path: Path) -> None:
+    checkpoint = trained / "checkpoints/last.ckpt"
+    adam = ["--model.adam_betas=[0.5,0.6]", "--model.adam_epsilon=0.001"]
+    succeed(["fit", "--ckpt_path", str(checkpoint), *adam, "--trainer.max_steps=61"], tmp_path)
+    [group] = load(checkpoint)["optimizer_states"][0]["param_groups"]
+    assert (tuple(group["betas"]), group["eps"]) == ((0.5, 0.6), 0.001)
+
+
 def test_a_rate_in_a_configuration_file_wins_over_the_checkpoint(trained: Path, tmp_path: Path) -> None:
     (tmp_path / "slow.yaml").write_text("model:\n  learning_rate: 0.125\ntrainer:\n  max_steps: 61\n")
     succeed(["fit", "--config", "slow.yaml", "--ckpt_path", str(trained)], tmp_path)
