@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import logging
 import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -36,6 +37,8 @@ from lit_transformer.terminal import is_quiet
 from lit_transformer.tracking.run import finish
 from lit_transformer.tracking.settings import WandbSettings
 from lit_transformer.trainer import Trainer
+
+log = logging.getLogger(__name__)
 
 DEFAULT_SCORING = "callbacks.ContributionScore"
 
@@ -213,7 +216,20 @@ class TransformerCLI(LightningCLI):
             before = checkpoint["lit_transformer"].get("config") or {}
             self.parent = before.get("start_from")
             self.structure_before = {name: before["model"].get(name) for name in STRUCTURE if "model" in before}
+            self._keep_place(self.config[command], before)
             drop_replaced_callbacks(self.config[command]["trainer"], before.get("trainer", {}).get("callbacks") or [])
+
+    @staticmethod
+    def _keep_place(config: Namespace, before: Mapping[str, Any]) -> None:
+        """Let a resumed run record the name and folder that it has, whatever a configuration says."""
+        for name in ("name", "runs_dir"):
+            if before.get(name, config[name]) != config[name]:
+                log.warning(
+                    "--%s %s changes nothing: a run that goes on stays where it is; --start_from begins a new one.",
+                    name,
+                    config[name],
+                )
+                config[name] = before[name]
 
     @override
     def _set_seed(self) -> None:

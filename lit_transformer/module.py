@@ -349,6 +349,7 @@ class LitTransformer(pl.LightningModule):
         return {
             "scoring_set": self._data.describe(split, rows),
             "signature": self.bleu.signature,
+            **({} if self.chrf is None else {"chrf_signature": self.chrf.signature}),
             "decoding": asdict(self.decoding),
             "weights": weights_digest(self.network),
             "tokenizer": self._data.tokenizer.digest,

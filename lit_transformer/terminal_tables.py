@@ -157,9 +157,10 @@ def print_scores(scores: Mapping[str, float], about: Mapping[str, Any], checkpoi
     # The name of a file may be wider than the numbers are.
     console().print(title, overflow="fold")
     _print_table("", ["score", "value"], [[name, f"{value:,.4f}"] for name, value in scores.items()], {})
+    chrf = f"; chrF: {about['chrf_signature']}" if "chrf_signature" in about else ""
     console().print(
-        f"{about['signature']}. BLEU and chrF: points from 0 to 100; loss: nats per piece, label smoothing included; "
-        "non_terminated: share of the translations that met the length limit before their end."
+        f"{about['signature']}{chrf}. BLEU and chrF: points from 0 to 100; loss: nats per piece, label smoothing "
+        "included; non_terminated: share of the translations that met the length limit before their end."
     )
 
 

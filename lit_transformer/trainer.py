@@ -290,6 +290,13 @@ class Trainer(pl.Trainer):
         # A tokenizer that the user named is compared with the checkpoint's when Lightning restores the data module.
         if datamodule is not None and datamodule.tokenizer_settings.model is None:
             datamodule.use_tokenizer(tokenizer_of_state(checkpoint[type(datamodule).__qualname__]))
+        if datamodule is not None:
+            before = checkpoint.get("datamodule_hyper_parameters", {})
+            for name in ("source_language", "target_language"):
+                if before.get(name, datamodule.hparams[name]) != datamodule.hparams[name]:
+                    log.warning(
+                        "%s is %s, but %s was trained with %s.", name, datamodule.hparams[name], path, before[name]
+                    )
         return str(path)
 
     def _start_from(self, path: Path, model: LitTransformer, datamodule: TranslationDataModule | None) -> None:
@@ -298,12 +305,6 @@ class Trainer(pl.Trainer):
         if datamodule is not None:
             # A tokenizer that the user named must be the parent's; Lightning compares them only when it resumes.
             datamodule.load_state_dict(checkpoint[type(datamodule).__qualname__])
-            before = checkpoint.get("datamodule_hyper_parameters", {})
-            for name in ("source_language", "target_language"):
-                if before.get(name, datamodule.hparams[name]) != datamodule.hparams[name]:
-                    log.warning(
-                        "%s is %s, but %s was trained with %s.", name, datamodule.hparams[name], path, before[name]
-                    )
         sizes = checkpoint["hyper_parameters"]
         if not hasattr(model, "network"):
             model.build(sizes["source_vocab_size"], sizes["target_vocab_size"])

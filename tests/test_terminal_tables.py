@@ -16,6 +16,7 @@ from lit_transformer.terminal_tables import (
     print_scores,
 )
 
+CHRF = "nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no|version:2.6.0"
 SIGNATURE = "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0"
 
 
@@ -179,6 +180,11 @@ class TestOtherTables:
         assert SIGNATURE in out
         print_scores(scores, about(scoring_set={**scored["scoring_set"], "name": "test"}), "average.ckpt", 3)
         assert capsys.readouterr().out.startswith("average.ckpt: 3 sentences of test\n")
+
+    def test_every_score_has_its_signature(self, capsys: pytest.CaptureFixture[str]) -> None:
+        scored = {"scoring_set": {"name": "test", "split": "test", "sentences": 3}}
+        print_scores({"test/bleu": 1.0, "test/chrf": 2.0}, about(**scored, chrf_signature=CHRF), "average.ckpt", 3)
+        assert f"{SIGNATURE}; chrF: {CHRF}." in " ".join(capsys.readouterr().out.split())
 
 
 def numbers() -> tuple[list[dict[str, Any]], list[dict[str, Any]], list[dict[str, Any]], list[dict[str, Any]]]:

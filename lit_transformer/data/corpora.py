@@ -110,10 +110,13 @@ def _checked(settings: CorpusSettings, split: Split) -> tuple[str | None, int | 
         if size is not None and size < 1:
             raise UserError(f"--data.{name}_size is {size}; it must be at least 1, or null for all pairs.")
     files = [f"--data.{name} {value!r}" for name, value in names.items() if value is not None]
+    places = {"dir": settings.dir, "dataset_config": settings.dataset_config}
+    files += [f"--data.{name} {value!r}" for name, value in places.items() if value is not None]
     if settings.dataset == GRAMMAR and files:
         raise UserError(
-            f"{', '.join(files)}: the built-in grammar corpus has no files. Set --data.dataset null to read files, or "
-            "name a Hugging Face data set with --data.dataset."
+            f"{', '.join(files)}: the built-in grammar corpus has no files and no configurations. Set --data.dataset "
+            "null to read files, which --data.train and its like name, or name a Hugging Face data set with "
+            "--data.dataset."
         )
     return names[split], sizes[split]
 

@@ -289,11 +289,14 @@ class TranslationDataModule(pl.LightningDataModule):
 
     def _open(self, stage: str) -> None:
         """Make or find in the caches what the stage needs: the tokenizer and the encoded splits."""
+        unread = stage == "fit" and self.trainer is not None and self.trainer.limit_val_batches == 0
+        splits = [split for split in _SPLITS[stage] if not (unread and split == "validation")]
+        # A small one that is missing or torn is told before a tokenizer is trained on the large one.
+        for split in sorted(splits, key=lambda split: split == "train"):
+            self._corpus(split)
         # Needed where no split is read, too.
         _ = self.tokenizer
-        for split in _SPLITS[stage]:
-            if split == "validation" and stage == "fit" and self.trainer and self.trainer.limit_val_batches == 0:
-                continue
+        for split in splits:
             self.open_split(split)
 
     def _usable_rows(self) -> Integers:

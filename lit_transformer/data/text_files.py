@@ -45,6 +45,8 @@ def locate_file(name: str, folder: str | None, flag: str) -> Path:
     if path.is_file():
         return path.resolve()
     options = f"{flag} or --data.dir" if flag.startswith("--data.") else flag
+    if path.is_dir():
+        raise UserError(f"{flag}: {str(path)!r} is no file; {_holding(path)}. Give one file to {flag}.")
     raise UserError(f"{flag}: there is no file {str(path)!r}; {_what_is_near(path)}. Correct {options}.")
 
 
@@ -121,6 +123,10 @@ def _what_is_near(path: Path) -> str:
     folder = next((parent for parent in path.absolute().parents if parent.is_dir()), None)
     if folder is None:
         return "its folder does not exist either"
+    return _holding(folder)
+
+
+def _holding(folder: Path) -> str:
     try:
         names = sorted(entry.name for entry in folder.iterdir() if not entry.name.startswith("."))
     except OSError:

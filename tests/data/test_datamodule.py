@@ -6,6 +6,7 @@ import dataclasses
 import logging
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -264,6 +265,18 @@ def test_fit_without_validation_reads_no_validation_split(tmp_path: Path) -> Non
     data = files(tmp_path, validation=None)
     trainer(tmp_path, max_epochs=1, limit_val_batches=0).fit(Rows(), data)
     assert list(data.encoded) == ["train"]
+
+
+@pytest.mark.parametrize("split", ["train", "validation"])
+def test_a_missing_file_is_told_before_a_tokenizer_is_trained(tmp_path: Path, split: str) -> None:
+    """Which takes minutes on a large corpus."""
+    for name in {"train", "validation"} - {split}:
+        write(tmp_path, name, words(30), words(30))
+    with (
+        mock.patch("lit_transformer.data.datamodule.obtain_tokenizer", side_effect=AssertionError),
+        pytest.raises(UserError, match=rf"--data\.{split}: there is no file"),
+    ):
+        files(tmp_path).setup("fit")
 
 
 def test_prepare_data_follows_the_command(corpus: Path, tokenizer: Tokenizer) -> None:

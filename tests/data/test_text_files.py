@@ -86,8 +86,8 @@ def test_a_missing_file_names_the_flag_and_what_is_near(tmp_path: Path) -> None:
         locate_file("train.de", str(tmp_path), "--data.train")
     with pytest.raises(UserError, match=r"there is no file .*deeper.* holds train\.en"):
         locate_file("deeper/still/train.de", str(tmp_path), "--data.train")
-    with pytest.raises(UserError, match="there is no file"):
-        locate_file(str(tmp_path), None, "--data.train")
+    with pytest.raises(UserError, match=r"is no file; the folder .* holds train\.en\. Give one file to --input"):
+        locate_file(str(tmp_path), None, "--input")
 
 
 def test_a_relative_name_lies_in_the_folder(tmp_path: Path) -> None:

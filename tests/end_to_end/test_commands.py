@@ -182,6 +182,7 @@ def test_greedy_validation_has_a_name_of_its_own(text: Path, tmp_path: Path) -> 
     about = read_json(folder / "translations/average/validation/scores.json")
     assert {"val/bleu", "val/chrf"} < about["scores"].keys()
     assert about["decoding"]["beam"] == 2
+    assert about["chrf_signature"].startswith("nrefs:1|case:mixed|eff:yes|nc:6|nw:0")
 
 
 def test_a_part_of_a_split_never_replaces_the_scores_of_all(trained: Path, tmp_path: Path) -> None:

@@ -105,6 +105,26 @@ def test_typed_settings_of_adam_reach_the_restored_optimizer(trained: Path, tmp_
     assert (tuple(group["betas"]), group["eps"]) == ((0.5, 0.6), 0.001)
 
 
+def test_a_resumed_run_stays_where_it_is(trained: Path, tmp_path: Path) -> None:
+    before = config_of(trained)
+    more = ["--name=other", "--runs_dir=elsewhere", "--trainer.max_steps=61"]
+    finished = succeed(["fit", "--ckpt_path", str(trained), *more], tmp_path)
+    assert finished.errors.count("changes nothing: a run that goes on stays where it is") == 2
+    after = config_of(trained)
+    assert (after["name"], after["runs_dir"]) == (before["name"], before["runs_dir"])
+    assert not (tmp_path / "elsewhere").exists()
+
+
+@pytest.mark.parametrize("command", ["validate", "test", "analyze"])
+def test_a_language_that_the_model_was_not_trained_for_is_told(command: str, trained: Path, tmp_path: Path) -> None:
+    """English for German, of files that are there."""
+    typed = ["--data.source_language=de", "--data.target_language=en"]
+    finished = succeed(of(command, trained, *typed), tmp_path)
+    for side, typed_code, code in (("source", "de", "en"), ("target", "en", "de")):
+        assert f"{side}_language is {typed_code}, but " in finished.errors
+        assert f"was trained with {code}." in finished.errors
+
+
 def test_a_rate_in_a_configuration_file_wins_over_the_checkpoint(trained: Path, tmp_path: Path) -> None:
     (tmp_path / "slow.yaml").write_text("model:\n  learning_rate: 0.125\ntrainer:\n  max_steps: 61\n")
     succeed(["fit", "--config", "slow.yaml", "--ckpt_path", str(trained)], tmp_path)
