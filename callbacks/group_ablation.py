@@ -51,7 +51,8 @@ class GroupAblation(ComponentScorer):
         max_loss: Stop as soon as more BLEU points than this are lost on validation; null for never.
         order: greedy (each time the one whose removal costs least, given those that are gone), contribution or
             criticality (the lowest scores first, from this checkpoint's scores.json), or random.
-        seeds: Seeds of the random orders; their mean and spread are shown.
+        seeds: Seeds of the random orders, each another number from 0 up; their mean and spread are shown. 1, 2 and 3
+            when not given.
         matched: Random orders take the n-th component from the same kind as the n-th of the greedy order, which must
             have been found before.
         test: Draw the curve on the test split too.
@@ -75,6 +76,12 @@ class GroupAblation(ComponentScorer):
             raise UserError(f"GroupAblation's k is {k!r}; give a number of components from 1 up.")
         if max_loss is not None and max_loss <= 0:
             raise UserError(f"GroupAblation's max_loss is {max_loss!r}; give BLEU points above 0, or null.")
+        # Python's generator takes a negative seed for the positive one.
+        if seeds is not None and (not seeds or len(set(seeds)) < len(seeds) or min(seeds) < 0):
+            raise UserError(
+                f"GroupAblation's seeds are {seeds!r}; give at least one number from 0 up, and each once, such as "
+                "[1, 2, 3]."
+            )
         self.k, self.max_loss, self.order, self.matched, self.test = k, max_loss, order, matched, test
         self.seeds = [1, 2, 3] if seeds is None else seeds
 

@@ -355,3 +355,10 @@ def test_every_scorer_of_an_analysis_is_counted(
 def test_settings_out_of_range(run: Setup, options: dict[str, Any], message: str) -> None:
     with pytest.raises(UserError, match=message):
         analyse(run, GroupAblation(**options))
+
+
+@pytest.mark.parametrize("seeds", [[], [2, 2], [1, 2, 1], [1, -1], [-3]])
+def test_seeds_that_give_no_order_of_their_own(seeds: list[int]) -> None:
+    """None at all, and two that would draw one order: Python takes the seed -1 for 1."""
+    with pytest.raises(UserError, match=r"seeds are \[.*\]; give at least one number from 0 up, and each once"):
+        GroupAblation(order="random", seeds=seeds)
