@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from typing_extensions import override
 
-from callbacks.component_scorer import ComponentScorer, expected_cost, log_scores
+from callbacks.component_scorer import ComponentScorer, expected_cost, log_scores, refuse_unused
 from callbacks.criticality_controls import module_criticality_rows, rerandomized_rows
 from lit_transformer.analysis import Analysis
 from lit_transformer.errors import UserError
@@ -42,6 +42,12 @@ from lit_transformer.trainer import Trainer
 
 CURVES = "criticality_curves.csv"
 CONTROL_SCORES = {"chatterji": "module_criticality", "rerandomize": "rerandomized_drop"}
+USED_WITH = {
+    **dict.fromkeys(("epsilon", "search", "grid"), "interpolate"),
+    "draws": "rerandomize",
+    "samples": "chatterji",
+}
+"""The only variant that an option matters with."""
 
 
 @dataclass(frozen=True)
@@ -71,11 +77,12 @@ class CriticalityScore(ComponentScorer):
 
     Args:
         components: Which components to score: ids (d:sa:3), ranges (d:sa:1-3), kinds (d:sa), sides (d:*) or all (*).
-        epsilon: BLEU points that may be lost, such as 0.5 (the paper's), or a share of the baseline, such as "2%".
-        search: scan (from 0 upwards, the paper's minimum) or bisect (fewer evaluations, if the drop never rises with
-            alpha).
-        grid: needed (only what the search asks for) or full (every alpha: whole curves, whether they are monotone, and
-            how the score spreads over the choice of sentences).
+        epsilon: For interpolate, BLEU points that may be lost, such as 0.5 (the paper's), or a share of the baseline,
+            such as "2%".
+        search: For interpolate, scan (from 0 upwards, the paper's minimum) or bisect (fewer evaluations, if the drop
+            never rises with alpha).
+        grid: For interpolate, needed (only what the search asks for) or full (every alpha: whole curves, whether they
+            are monotone, and how the score spreads over the choice of sentences).
         include_norm: Move the component's LayerNorm too.
         variant: interpolate (the paper's); or one of what it was derived from, as a control, with columns of its own in
             the table: chatterji (the original module criticality with noise and distance, on the loss of a fixed
@@ -85,7 +92,7 @@ class CriticalityScore(ComponentScorer):
         samples: For chatterji, draws of the noise at each point of its grid.
 
     Raises:
-        UserError: A setting is out of its range.
+        UserError: A setting is out of its range, or was given where it can't matter.
     """
 
     def __init__(
@@ -106,6 +113,11 @@ class CriticalityScore(ComponentScorer):
             raise UserError(f"CriticalityScore's draws are {draws!r} and samples {samples!r}; give numbers from 1 up.")
         self.epsilon, self.search, self.grid, self.include_norm = epsilon, search, grid, include_norm
         self.variant, self.draws, self.samples = variant, draws, samples
+        for option, needed in USED_WITH.items():
+            if variant != needed:
+                refuse_unused(CriticalityScore, option, getattr(self, option), f"variant: {needed}")
+        if grid == "full":
+            refuse_unused(CriticalityScore, "search", search, "grid: needed")
 
     @property
     @override
@@ -159,8 +171,8 @@ class CriticalityScore(ComponentScorer):
             rows = module_criticality_rows(analysis, chosen, self.include_norm, self.samples)
             about: dict[str, Any] = {"samples": self.samples, "tolerance": TOLERANCE, "include_norm": self.include_norm}
         else:
-            rows = rerandomized_rows(analysis.evaluator, baseline, chosen, self.draws)
-            about = {"draws": self.draws}
+            rows = rerandomized_rows(analysis.evaluator, baseline, chosen, self.draws, self.include_norm)
+            about = {"draws": self.draws, "include_norm": self.include_norm}
         if analysis.is_first:
             table = self.table(analysis)
             table.add(self.variant, about, rows)

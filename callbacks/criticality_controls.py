@@ -16,7 +16,7 @@ from lit_transformer.surgery import component_parameters
 
 
 def rerandomized_rows(
-    evaluator: Evaluator, baseline: Evaluation, components: Sequence[str], draws: int
+    evaluator: Evaluator, baseline: Evaluation, components: Sequence[str], draws: int, include_norm: bool
 ) -> list[dict[str, Any]]:
     """Put fresh initial weights into each component, by itself (Zhang et al. 2019, method.md 2.1).
 
@@ -25,12 +25,15 @@ def rerandomized_rows(
         baseline: The evaluation of the trained model.
         components: Ids.
         draws: How many fresh initial weights to try of each.
+        include_norm: Put the component's LayerNorm back to what it is in a new model too.
 
     Returns:
         Per component, mean and standard deviation of the drop in BLEU points over the draws.
     """
     variants = {
-        component: [Variant(interpolated=component, alpha=0.0, draw=draw) for draw in range(draws)]
+        component: [
+            Variant(interpolated=component, alpha=0.0, draw=draw, include_norm=include_norm) for draw in range(draws)
+        ]
         for component in components
     }
     evaluator.run([Chain.of(variant) for made in variants.values() for variant in made])

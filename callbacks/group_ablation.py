@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from typing_extensions import override
 
-from callbacks.component_scorer import ComponentScorer, expected_cost
+from callbacks.component_scorer import ComponentScorer, expected_cost, refuse_unused
 from lit_transformer.analysis import Analysis
 from lit_transformer.components import canonical_key, component_ids, kind_of, select
 from lit_transformer.errors import UserError
@@ -59,7 +59,7 @@ class GroupAblation(ComponentScorer):
         test: Draw the curve on the test split too.
 
     Raises:
-        UserError: A setting is out of its range.
+        UserError: A setting is out of its range, or was given where it can't matter.
     """
 
     def __init__(
@@ -85,6 +85,9 @@ class GroupAblation(ComponentScorer):
             )
         self.k, self.max_loss, self.order, self.matched, self.test = k, max_loss, order, matched, test
         self.seeds = [1, 2, 3] if seeds is None else seeds
+        if order != "random":
+            refuse_unused(GroupAblation, "seeds", seeds, "order: random")
+            refuse_unused(GroupAblation, "matched", matched, "order: random")
 
     @override
     def check(self, trainer: Trainer, pl_module: LitTransformer) -> None:

@@ -432,3 +432,12 @@ def test_seeds_that_give_no_order_of_their_own(seeds: list[int]) -> None:
     """None at all, and two that would draw one order: Python takes the seed -1 for 1."""
     with pytest.raises(UserError, match=r"seeds are \[.*\]; give at least one number from 0 up, and each once"):
         GroupAblation(order="random", seeds=seeds)
+
+
+@pytest.mark.parametrize("order", ["greedy", "contribution", "criticality"])
+@pytest.mark.parametrize("option", [{"seeds": [1, 2, 3]}, {"seeds": [7]}, {"matched": True}])
+def test_what_matters_for_random_orders_only(order: Any, option: dict[str, Any]) -> None:
+    GroupAblation(order=order, seeds=None, matched=False)
+    GroupAblation(order="random", **option)
+    with pytest.raises(UserError, match=f"{next(iter(option))} is .* but matters with order: random only; leave"):
+        GroupAblation(order=order, **option)
