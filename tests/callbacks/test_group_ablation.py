@@ -17,7 +17,6 @@ from lit_transformer.importance.early import Decision
 from lit_transformer.importance.evaluation import Evaluation
 from lit_transformer.importance.evaluator import Evaluator
 from lit_transformer.importance.journal import Journal
-from lit_transformer.importance.plan import Plan
 from lit_transformer.importance.question import Question
 from lit_transformer.importance.tables import SAME
 from lit_transformer.importance.variant import Variant, ablation
@@ -232,75 +231,6 @@ class TestOtherOrders:
             for order in ("greedy", "matched-5")
         }
         assert removed["matched-5"] == removed["greedy"]
-
-
-KNOWN: dict[str, dict[str, Any]] = {
-    "random": {"order": "random", "seeds": [1, 2, 3]},
-    "matched": {"order": "random", "seeds": [4, 5], "matched": True},
-    "contribution": {"order": "contribution"},
-    "criticality": {"order": "criticality"},
-}
-"""Options of every order that is known before anything is removed, by the beginning of its name in the rows."""
-
-
-def by_order(folder: Path, name: str) -> dict[str, list[dict[str, str]]]:
-    """The rows of each order whose name begins with this."""
-    found: dict[str, list[dict[str, str]]] = {}
-    for row in read_csv(folder / "group_ablation.csv"):
-        if row["order"].startswith(name):
-            found.setdefault(row["order"], []).append(row)
-    return found
-
-
-@pytest.fixture(scope="module")
-def scored(setups: Callable[[], Setup], run: Setup) -> Setup:
-    """The trained model with all that an order rests on."""
-    setup = setups()
-    shutil.copytree(run.folder / "checkpoints", setup.folder / "checkpoints")
-    shutil.copy(run.folder / "initial_weights.safetensors", setup.folder)
-    analyse(setup, ContributionScore(), CriticalityScore(), GroupAblation(k=4, test=False))
-    return setup
-
-
-class TestWhatMaxLossSpares:
-    @pytest.mark.parametrize("name", KNOWN)
-    def test_nothing_is_evaluated_beyond_the_step_that_loses_too_much(
-        self, fresh: Setup, scored: Setup, name: str, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        options: dict[str, Any] = {"k": 4, "test": False, **KNOWN[name]}
-        whole = by_order(analyse(scored, GroupAblation(**options)), name)
-        losses = {order: [float(row["validation_drop"]) for row in rows] for order, rows in whole.items()}
-        limit = min(max(found[:4]) for found in losses.values()) - 0.01
-        ends = {order: next(step for step, loss in enumerate(found) if loss > limit) for order, found in losses.items()}
-        assert 0 < min(ends.values()) <= max(ends.values()) < 4
-        expected = {order: rows[: ends[order] + 1] for order, rows in whole.items()}
-        # The scores alone: no evaluation is known.
-        (fresh.folder / "analysis/best-loss").mkdir(parents=True)
-        shutil.copy(scored.folder / "analysis/best-loss/scores.json", fresh.folder / "analysis/best-loss")
-        made, planned = list[Variant](), list[Plan]()
-        original = Evaluator._make
-
-        def noted(evaluator: Evaluator, variant: Variant) -> Any:
-            made.append(variant)
-            return original(evaluator, variant)
-
-        class Look(GroupAblation):
-            def plan(self, analysis: Any) -> Plan:
-                planned.append(super().plan(analysis))
-                return planned[-1]
-
-        monkeypatch.setattr(Evaluator, "_make", noted)
-        assert by_order(analyse(fresh, Look(**options, max_loss=limit)), name) == expected
-        steps = [rows[1 : step + 1] for rows in expected.values() for step in range(len(rows))]
-        assert {frozenset(variant.ablated) for variant in made} == {
-            frozenset(row["component"] for row in gone) for gone in steps
-        }
-        # The first step of each order is certain.
-        assert [variant.ablated for variant in planned[0].variants] == [
-            (),
-            *((rows[1]["component"],) for rows in expected.values()),
-        ]
-        assert planned[0].at_most == 3 * len(expected)
 
 
 class TestSeveralOrders:
