@@ -9,7 +9,12 @@ from typing import Any, Literal
 from typing_extensions import override
 
 from callbacks.component_scorer import ComponentScorer, expected_cost, log_scores, refuse_unused
-from callbacks.criticality_controls import module_criticality_rows, rerandomized_rows
+from callbacks.criticality_controls import (
+    module_criticality_about,
+    module_criticality_rows,
+    module_criticality_seconds,
+    rerandomized_rows,
+)
 from lit_transformer.analysis import Analysis
 from lit_transformer.errors import UserError
 from lit_transformer.files import write_text
@@ -27,12 +32,11 @@ from lit_transformer.importance.criticality import (
     threshold,
 )
 from lit_transformer.importance.evaluation import Evaluation
-from lit_transformer.importance.module_criticality import SIGMAS
 from lit_transformer.importance.plan import Plan
 from lit_transformer.importance.resampling import resample_counts
 from lit_transformer.importance.tables import ScoreTable, table_text
 from lit_transformer.importance.variant import Variant
-from lit_transformer.importance.weight_change import TOLERANCE, WeightChange, weight_change
+from lit_transformer.importance.weight_change import WeightChange, weight_change
 from lit_transformer.module import LitTransformer
 from lit_transformer.report.figures import heat_map
 from lit_transformer.surgery import component_parameters
@@ -133,8 +137,10 @@ class CriticalityScore(ComponentScorer):
         if self.variant == "rerandomize":
             return Plan([Variant()], len(chosen) * self.draws)
         if self.variant == "chatterji":
-            # A point of the grid that fails does so at its first draw as a rule; each is a pass over the sample.
-            return Plan([Variant()], len(chosen) * (len(GRID) * len(SIGMAS) + self.samples))
+            # Opened now too, and on every process.
+            _ = analysis.training_batches
+            given = (chosen, self.include_norm, self.samples)
+            return Plan([Variant()], other_seconds=lambda: module_criticality_seconds(analysis, *given))
         if self.grid == "full":
             curve = [(alpha, GRID[:place] if analysis.drafts_along_path else ()) for place, alpha in enumerate(GRID)]
             return Plan([Variant(), *(self._variant(name, *step) for name in chosen for step in curve[:-1])])
@@ -151,7 +157,8 @@ class CriticalityScore(ComponentScorer):
         """
         evaluator, chosen, plan = analysis.evaluator, self.chosen(analysis), self.plan(analysis)
         layers = pl_module.network.config.decoder_layers
-        with self.progress(analysis, len(plan.variants) + plan.at_most, plan.at_most > 0):
+        others = len(chosen) if self.variant == "chatterji" else 0
+        with self.progress(analysis, len(plan.variants) + plan.at_most + others, plan.at_most > 0):
             [baseline] = evaluator.run([Chain.of(Variant())])
             if self.variant != "interpolate":
                 self._control(trainer, analysis, baseline)
@@ -169,7 +176,7 @@ class CriticalityScore(ComponentScorer):
         chosen = self.chosen(analysis)
         if self.variant == "chatterji":
             rows = module_criticality_rows(analysis, chosen, self.include_norm, self.samples)
-            about: dict[str, Any] = {"samples": self.samples, "tolerance": TOLERANCE, "include_norm": self.include_norm}
+            about = module_criticality_about(analysis, self.include_norm, self.samples)
         else:
             rows = rerandomized_rows(analysis.evaluator, baseline, chosen, self.draws, self.include_norm)
             about = {"draws": self.draws, "include_norm": self.include_norm}

@@ -10,7 +10,13 @@ from lit_transformer.analysis import Analysis
 from lit_transformer.importance.chains import Chain
 from lit_transformer.importance.evaluation import Evaluation
 from lit_transformer.importance.evaluator import Evaluator
-from lit_transformer.importance.module_criticality import ModuleCriticality, module_criticality
+from lit_transformer.importance.module_criticality import (
+    ModuleCriticality,
+    grid_settings,
+    module_criticality,
+    most_seconds,
+)
+from lit_transformer.importance.module_criticality_journal import ModuleCriticalityJournal
 from lit_transformer.importance.variant import Variant
 from lit_transformer.surgery import component_parameters
 
@@ -47,6 +53,43 @@ def rerandomized_rows(
     return rows
 
 
+def module_criticality_about(analysis: Analysis, include_norm: bool, samples: int) -> dict[str, Any]:
+    """Return what the scores of Chatterji et al. rest on beside what all scores do, as plain types.
+
+    Args:
+        analysis: The analysis.
+        include_norm: Move the component's LayerNorm too.
+        samples: Draws of the noise at each point of the grid.
+
+    Raises:
+        UserError: There is no training split.
+    """
+    return {
+        **grid_settings(include_norm, samples),
+        "training_sample": analysis.training_sample,
+        "initial_weights": analysis.initial_digest,
+    }
+
+
+def module_criticality_seconds(
+    analysis: Analysis, components: Sequence[str], include_norm: bool, samples: int
+) -> float:
+    """Return the seconds that `module_criticality_rows` takes at most, on one process, by the time of one pass.
+
+    Args:
+        analysis: The analysis.
+        components: Ids.
+        include_norm: Move the component's LayerNorm too.
+        samples: Draws of the noise at each point of the grid.
+    """
+    journal = _journal(analysis, include_norm, samples)
+    new = [component for component in components if journal.find(component) is None]
+    if not new:
+        return 0.0
+    network, batches, initial = analysis.module.network, analysis.training_batches, analysis.initial_weights
+    return len(new) * most_seconds(network, new[0], initial, batches, samples, include_norm)
+
+
 def module_criticality_rows(
     analysis: Analysis, components: Sequence[str], include_norm: bool, samples: int
 ) -> list[dict[str, Any]]:
@@ -63,10 +106,14 @@ def module_criticality_rows(
         point.
     """
     network, batches = analysis.module.network, analysis.training_batches
-    initial = analysis.initial_weights
+    initial, journal = analysis.initial_weights, _journal(analysis, include_norm, samples)
 
     def score(component: str) -> ModuleCriticality:
-        return module_criticality(network, component, initial, batches, samples, include_norm)
+        found = journal.find(component)
+        if found is None:
+            found = module_criticality(network, component, initial, batches, samples, include_norm)
+            journal.add(component, found)
+        return found
 
     work = [lambda component=component: score(component) for component in components]
     found = analysis.evaluator.share(work, [f"{component} (loss)" for component in components])
@@ -83,3 +130,16 @@ def module_criticality_rows(
         }
         for component, result in zip(components, found, strict=True)
     ]
+
+
+def _journal(analysis: Analysis, include_norm: bool, samples: int) -> ModuleCriticalityJournal:
+    about = analysis.about()
+    rests_on = {
+        **module_criticality_about(analysis, include_norm, samples),
+        "weights": about["weights"],
+        "tokenizer": about["tokenizer"],
+        "batch_tokens": analysis.data.eval_max_tokens,
+        "device": next(analysis.module.parameters()).device.type,
+        "torch": about["versions"]["torch"],
+    }
+    return ModuleCriticalityJournal(analysis.folder / "module_criticality", rests_on)
