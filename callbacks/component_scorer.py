@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytorch_lightning as pl
 
 from lit_transformer.analysis import Analysis
 from lit_transformer.components import ENCODER_KINDS, component_ids, kind_of, layer_of, select
+from lit_transformer.errors import UserError
 from lit_transformer.importance.endless import endless_line
 from lit_transformer.importance.evaluator import Observer
 from lit_transformer.importance.plan import Plan
@@ -139,6 +142,25 @@ class ComponentScorer(pl.Callback, ABC):
         sample = f" (a sample of {scoring_set['sample_of']})" if "sample_of" in scoring_set else ""
         sentences = f"{scoring_set['sentences']} sentences of {scoring_set['split']}{sample}"
         return f"{table.about['checkpoint']}: baseline {baseline['bleu']:.2f} BLEU, {sentences}"
+
+
+def refuse_unused(scorer: type[ComponentScorer], option: str, value: Any, used_with: str) -> None:
+    """Refuse an option that was given where it can't matter; one that equals its default passes for not given.
+
+    Args:
+        scorer: The class of the callback.
+        option: Name of its argument.
+        value: What it is.
+        used_with: The setting that it matters with, as it is typed.
+
+    Raises:
+        UserError: It was given.
+    """
+    if value != inspect.signature(scorer.__init__).parameters[option].default:
+        raise UserError(
+            f"{scorer.__name__}'s {option} is {value!r}, but matters with {used_with} only; leave {option} out, or "
+            f"give {used_with}."
+        )
 
 
 def log_scores(

@@ -8,8 +8,13 @@ from typing import Any, Literal
 
 from typing_extensions import override
 
-from callbacks.component_scorer import ComponentScorer, expected_cost, log_scores
-from callbacks.criticality_controls import module_criticality_rows, rerandomized_rows
+from callbacks.component_scorer import ComponentScorer, expected_cost, log_scores, refuse_unused
+from callbacks.criticality_controls import (
+    module_criticality_about,
+    module_criticality_rows,
+    module_criticality_seconds,
+    rerandomized_rows,
+)
 from lit_transformer.analysis import Analysis
 from lit_transformer.errors import UserError
 from lit_transformer.files import write_text
@@ -27,12 +32,11 @@ from lit_transformer.importance.criticality import (
     threshold,
 )
 from lit_transformer.importance.evaluation import Evaluation
-from lit_transformer.importance.module_criticality import SIGMAS
 from lit_transformer.importance.plan import Plan
 from lit_transformer.importance.resampling import resample_counts
 from lit_transformer.importance.tables import ScoreTable, table_text
 from lit_transformer.importance.variant import Variant
-from lit_transformer.importance.weight_change import TOLERANCE, WeightChange, weight_change
+from lit_transformer.importance.weight_change import WeightChange, weight_change
 from lit_transformer.module import LitTransformer
 from lit_transformer.report.figures import heat_map
 from lit_transformer.surgery import component_parameters
@@ -42,6 +46,12 @@ from lit_transformer.trainer import Trainer
 
 CURVES = "criticality_curves.csv"
 CONTROL_SCORES = {"chatterji": "module_criticality", "rerandomize": "rerandomized_drop"}
+USED_WITH = {
+    **dict.fromkeys(("epsilon", "search", "grid"), "interpolate"),
+    "draws": "rerandomize",
+    "samples": "chatterji",
+}
+"""The only variant that an option matters with."""
 
 
 @dataclass(frozen=True)
@@ -71,11 +81,12 @@ class CriticalityScore(ComponentScorer):
 
     Args:
         components: Which components to score: ids (d:sa:3), ranges (d:sa:1-3), kinds (d:sa), sides (d:*) or all (*).
-        epsilon: BLEU points that may be lost, such as 0.5 (the paper's), or a share of the baseline, such as "2%".
-        search: scan (from 0 upwards, the paper's minimum) or bisect (fewer evaluations, if the drop never rises with
-            alpha).
-        grid: needed (only what the search asks for) or full (every alpha: whole curves, whether they are monotone, and
-            how the score spreads over the choice of sentences).
+        epsilon: For interpolate, BLEU points that may be lost, such as 0.5 (the paper's), or a share of the baseline,
+            such as "2%".
+        search: For interpolate, scan (from 0 upwards, the paper's minimum) or bisect (fewer evaluations, if the drop
+            never rises with alpha).
+        grid: For interpolate, needed (only what the search asks for) or full (every alpha: whole curves, whether they
+            are monotone, and how the score spreads over the choice of sentences).
         include_norm: Move the component's LayerNorm too.
         variant: interpolate (the paper's); or one of what it was derived from, as a control, with columns of its own in
             the table: chatterji (the original module criticality with noise and distance, on the loss of a fixed
@@ -85,7 +96,7 @@ class CriticalityScore(ComponentScorer):
         samples: For chatterji, draws of the noise at each point of its grid.
 
     Raises:
-        UserError: A setting is out of its range.
+        UserError: A setting is out of its range, or was given where it can't matter.
     """
 
     def __init__(
@@ -106,6 +117,11 @@ class CriticalityScore(ComponentScorer):
             raise UserError(f"CriticalityScore's draws are {draws!r} and samples {samples!r}; give numbers from 1 up.")
         self.epsilon, self.search, self.grid, self.include_norm = epsilon, search, grid, include_norm
         self.variant, self.draws, self.samples = variant, draws, samples
+        for option, needed in USED_WITH.items():
+            if variant != needed:
+                refuse_unused(CriticalityScore, option, getattr(self, option), f"variant: {needed}")
+        if grid == "full":
+            refuse_unused(CriticalityScore, "search", search, "grid: needed")
 
     @property
     @override
@@ -121,8 +137,10 @@ class CriticalityScore(ComponentScorer):
         if self.variant == "rerandomize":
             return Plan([Variant()], len(chosen) * self.draws)
         if self.variant == "chatterji":
-            # A point of the grid that fails does so at its first draw as a rule; each is a pass over the sample.
-            return Plan([Variant()], len(chosen) * (len(GRID) * len(SIGMAS) + self.samples))
+            # Opened now too, and on every process.
+            _ = analysis.training_batches
+            given = (chosen, self.include_norm, self.samples)
+            return Plan([Variant()], other_seconds=lambda: module_criticality_seconds(analysis, *given))
         if self.grid == "full":
             curve = [(alpha, GRID[:place] if analysis.drafts_along_path else ()) for place, alpha in enumerate(GRID)]
             return Plan([Variant(), *(self._variant(name, *step) for name in chosen for step in curve[:-1])])
@@ -139,7 +157,8 @@ class CriticalityScore(ComponentScorer):
         """
         evaluator, chosen, plan = analysis.evaluator, self.chosen(analysis), self.plan(analysis)
         layers = pl_module.network.config.decoder_layers
-        with self.progress(analysis, len(plan.variants) + plan.at_most, plan.at_most > 0):
+        others = len(chosen) if self.variant == "chatterji" else 0
+        with self.progress(analysis, len(plan.variants) + plan.at_most + others, plan.at_most > 0):
             [baseline] = evaluator.run([Chain.of(Variant())])
             if self.variant != "interpolate":
                 self._control(trainer, analysis, baseline)
@@ -157,10 +176,10 @@ class CriticalityScore(ComponentScorer):
         chosen = self.chosen(analysis)
         if self.variant == "chatterji":
             rows = module_criticality_rows(analysis, chosen, self.include_norm, self.samples)
-            about: dict[str, Any] = {"samples": self.samples, "tolerance": TOLERANCE, "include_norm": self.include_norm}
+            about = module_criticality_about(analysis, self.include_norm, self.samples)
         else:
-            rows = rerandomized_rows(analysis.evaluator, baseline, chosen, self.draws)
-            about = {"draws": self.draws}
+            rows = rerandomized_rows(analysis.evaluator, baseline, chosen, self.draws, self.include_norm)
+            about = {"draws": self.draws, "include_norm": self.include_norm}
         if analysis.is_first:
             table = self.table(analysis)
             table.add(self.variant, about, rows)

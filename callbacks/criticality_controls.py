@@ -10,13 +10,19 @@ from lit_transformer.analysis import Analysis
 from lit_transformer.importance.chains import Chain
 from lit_transformer.importance.evaluation import Evaluation
 from lit_transformer.importance.evaluator import Evaluator
-from lit_transformer.importance.module_criticality import ModuleCriticality, module_criticality
+from lit_transformer.importance.module_criticality import (
+    ModuleCriticality,
+    grid_settings,
+    module_criticality,
+    most_seconds,
+)
+from lit_transformer.importance.module_criticality_journal import ModuleCriticalityJournal
 from lit_transformer.importance.variant import Variant
 from lit_transformer.surgery import component_parameters
 
 
 def rerandomized_rows(
-    evaluator: Evaluator, baseline: Evaluation, components: Sequence[str], draws: int
+    evaluator: Evaluator, baseline: Evaluation, components: Sequence[str], draws: int, include_norm: bool
 ) -> list[dict[str, Any]]:
     """Put fresh initial weights into each component, by itself (Zhang et al. 2019, method.md 2.1).
 
@@ -25,12 +31,15 @@ def rerandomized_rows(
         baseline: The evaluation of the trained model.
         components: Ids.
         draws: How many fresh initial weights to try of each.
+        include_norm: Put the component's LayerNorm back to what it is in a new model too.
 
     Returns:
         Per component, mean and standard deviation of the drop in BLEU points over the draws.
     """
     variants = {
-        component: [Variant(interpolated=component, alpha=0.0, draw=draw) for draw in range(draws)]
+        component: [
+            Variant(interpolated=component, alpha=0.0, draw=draw, include_norm=include_norm) for draw in range(draws)
+        ]
         for component in components
     }
     evaluator.run([Chain.of(variant) for made in variants.values() for variant in made])
@@ -42,6 +51,43 @@ def rerandomized_rows(
             {"component": component, "rerandomized_drop": statistics.fmean(drops), "rerandomized_drop_sd": spread}
         )
     return rows
+
+
+def module_criticality_about(analysis: Analysis, include_norm: bool, samples: int) -> dict[str, Any]:
+    """Return what the scores of Chatterji et al. rest on beside what all scores do, as plain types.
+
+    Args:
+        analysis: The analysis.
+        include_norm: Move the component's LayerNorm too.
+        samples: Draws of the noise at each point of the grid.
+
+    Raises:
+        UserError: There is no training split.
+    """
+    return {
+        **grid_settings(include_norm, samples),
+        "training_sample": analysis.training_sample,
+        "initial_weights": analysis.initial_digest,
+    }
+
+
+def module_criticality_seconds(
+    analysis: Analysis, components: Sequence[str], include_norm: bool, samples: int
+) -> float:
+    """Return the seconds that `module_criticality_rows` takes at most, on one process, by the time of one pass.
+
+    Args:
+        analysis: The analysis.
+        components: Ids.
+        include_norm: Move the component's LayerNorm too.
+        samples: Draws of the noise at each point of the grid.
+    """
+    journal = _journal(analysis, include_norm, samples)
+    new = [component for component in components if journal.find(component) is None]
+    if not new:
+        return 0.0
+    network, batches, initial = analysis.module.network, analysis.training_batches, analysis.initial_weights
+    return len(new) * most_seconds(network, new[0], initial, batches, samples, include_norm)
 
 
 def module_criticality_rows(
@@ -60,10 +106,14 @@ def module_criticality_rows(
         point.
     """
     network, batches = analysis.module.network, analysis.training_batches
-    initial = analysis.initial_weights
+    initial, journal = analysis.initial_weights, _journal(analysis, include_norm, samples)
 
     def score(component: str) -> ModuleCriticality:
-        return module_criticality(network, component, initial, batches, samples, include_norm)
+        found = journal.find(component)
+        if found is None:
+            found = module_criticality(network, component, initial, batches, samples, include_norm)
+            journal.add(component, found)
+        return found
 
     work = [lambda component=component: score(component) for component in components]
     found = analysis.evaluator.share(work, [f"{component} (loss)" for component in components])
@@ -80,3 +130,16 @@ def module_criticality_rows(
         }
         for component, result in zip(components, found, strict=True)
     ]
+
+
+def _journal(analysis: Analysis, include_norm: bool, samples: int) -> ModuleCriticalityJournal:
+    about = analysis.about()
+    rests_on = {
+        **module_criticality_about(analysis, include_norm, samples),
+        "weights": about["weights"],
+        "tokenizer": about["tokenizer"],
+        "batch_tokens": analysis.data.eval_max_tokens,
+        "device": next(analysis.module.parameters()).device.type,
+        "torch": about["versions"]["torch"],
+    }
+    return ModuleCriticalityJournal(analysis.folder / "module_criticality", rests_on)

@@ -5,16 +5,17 @@ from __future__ import annotations
 import itertools
 import logging
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, Literal
 
 from typing_extensions import override
 
-from callbacks.component_scorer import ComponentScorer, expected_cost
+from callbacks.component_scorer import ComponentScorer, expected_cost, refuse_unused
 from lit_transformer.analysis import Analysis
 from lit_transformer.components import canonical_key, component_ids, kind_of, select
 from lit_transformer.errors import UserError
 from lit_transformer.files import write_text
-from lit_transformer.importance.chains import Asked, Chain
+from lit_transformer.importance.chains import Asked, Chain, Steps
 from lit_transformer.importance.evaluation import Evaluation
 from lit_transformer.importance.evaluator import Evaluator, Observer
 from lit_transformer.importance.plan import Plan
@@ -51,13 +52,14 @@ class GroupAblation(ComponentScorer):
         max_loss: Stop as soon as more BLEU points than this are lost on validation; null for never.
         order: greedy (each time the one whose removal costs least, given those that are gone), contribution or
             criticality (the lowest scores first, from this checkpoint's scores.json), or random.
-        seeds: Seeds of the random orders; their mean and spread are shown.
+        seeds: Seeds of the random orders, each another number from 0 up; their mean and spread are shown. 1, 2 and 3
+            when not given.
         matched: Random orders take the n-th component from the same kind as the n-th of the greedy order, which must
             have been found before.
         test: Draw the curve on the test split too.
 
     Raises:
-        UserError: A setting is out of its range.
+        UserError: A setting is out of its range, or was given where it can't matter.
     """
 
     def __init__(
@@ -75,8 +77,17 @@ class GroupAblation(ComponentScorer):
             raise UserError(f"GroupAblation's k is {k!r}; give a number of components from 1 up.")
         if max_loss is not None and max_loss <= 0:
             raise UserError(f"GroupAblation's max_loss is {max_loss!r}; give BLEU points above 0, or null.")
+        # Python's generator takes a negative seed for the positive one.
+        if seeds is not None and (not seeds or len(set(seeds)) < len(seeds) or min(seeds) < 0):
+            raise UserError(
+                f"GroupAblation's seeds are {seeds!r}; give at least one number from 0 up, and each once, such as "
+                "[1, 2, 3]."
+            )
         self.k, self.max_loss, self.order, self.matched, self.test = k, max_loss, order, matched, test
         self.seeds = [1, 2, 3] if seeds is None else seeds
+        if order != "random":
+            refuse_unused(GroupAblation, "seeds", seeds, "order: random")
+            refuse_unused(GroupAblation, "matched", matched, "order: random")
 
     @override
     def check(self, trainer: Trainer, pl_module: LitTransformer) -> None:
@@ -99,14 +110,17 @@ class GroupAblation(ComponentScorer):
     def plan(self, analysis: Analysis) -> Plan:
         chosen = self.chosen(analysis)
         k = self._count(chosen)
-        if not self._is_made_before(analysis, chosen):
-            self._check_order(analysis, chosen)
         test = k + 1 if self.test else 0
         if self.order == "greedy":
             first = [ablation(component) for component in chosen]
             return Plan([Variant(), *first], sum(len(chosen) - gone for gone in range(1, k)) + test)
-        orders = len(self.seeds) if self.order == "random" else 1
-        return Plan([Variant()], orders * (k + test))
+        number = (len(self.seeds) if self.order == "random" else 1) * (k + test)
+        if self._rests_on and self._is_made_before(analysis, chosen):
+            return Plan([Variant()], number)
+        sure = k if self.max_loss is None else 1
+        orders = self._orders(analysis, chosen).values()
+        certain = [self._step(order, step, "validation") for order in orders for step in range(1, sure + 1)]
+        return Plan([Variant(), *certain], number - len(certain))
 
     @override
     def on_analyze(self, trainer: Trainer, pl_module: LitTransformer, analysis: Analysis) -> None:
@@ -117,7 +131,8 @@ class GroupAblation(ComponentScorer):
                 made from are missing.
         """
         chosen, plan = self.chosen(analysis), self.plan(analysis)
-        with self.progress(analysis, len(plan.variants) + plan.at_most, plan.at_most > 0) as shown:
+        # Two random orders may have a step in common.
+        with self.progress(analysis, len(set(plan.variants)) + plan.at_most, plan.at_most > 0) as shown:
             analysis.evaluator.run([Chain.of(Variant())])
             rows = self._curves(analysis, self._orders(analysis, chosen), shown)
         if analysis.is_first:
@@ -153,19 +168,12 @@ class GroupAblation(ComponentScorer):
             for scorer in before
         )
 
-    def _check_order(self, analysis: Analysis, chosen: Sequence[str]) -> None:
-        """Look for what the orders rest on.
+    def _orders(self, analysis: Analysis, chosen: list[str]) -> dict[str, list[str]]:
+        """Return the components of each order, by its name.
 
         Raises:
-            UserError: It is missing.
+            UserError: What the order rests on is missing.
         """
-        if self._rests_on == "greedy":
-            self._known_greedy(analysis, self._count(chosen))
-        elif self._rests_on:
-            self._scored(analysis, chosen)
-
-    def _orders(self, analysis: Analysis, chosen: list[str]) -> dict[str, list[str]]:
-        """Return the components of each order, by its name."""
         if self.order == "greedy":
             return {"greedy": self._greedy(analysis, chosen)}
         if self.order == "random":
@@ -253,25 +261,26 @@ class GroupAblation(ComponentScorer):
     def _curves(self, analysis: Analysis, orders: dict[str, list[str]], shown: Observer) -> list[dict[str, Any]]:
         """Evaluate each order on validation and test, and return a row per step."""
         rows = self._curve(analysis, orders, analysis.evaluator, "validation")
-        rows = [row for row in rows if not row["beyond"]]
         if (evaluator := self._test_evaluator(analysis)) is not None:
             kept = {name: order[: sum(row["order"] == name for row in rows) - 1] for name, order in orders.items()}
             with evaluator.observed(shown):
                 on_test = self._curve(analysis, kept, evaluator, "test")
             rows = [{**row, **tested} for row, tested in zip(rows, on_test, strict=True)]
-        for row in rows:
-            del row["beyond"]
         return rows
 
     def _curve(
         self, analysis: Analysis, orders: dict[str, list[str]], evaluator: Evaluator, split: str
     ) -> list[dict[str, Any]]:
         steps = {name: [self._step(order, n, split) for n in range(len(order) + 1)] for name, order in orders.items()}
-        new = [variant for variants in steps.values() for variant in variants if not evaluator.known(variant)]
-        evaluator.run([Chain.of(variant) for variant in new])
+        if split == "validation" and self.max_loss is not None:
+            asked = [partial(self._until_too_much, evaluator, variants) for variants in steps.values()]
+            made = dict(zip(steps, evaluator.run([Chain(each) for each in asked]), strict=True))
+        else:
+            new = [variant for variants in steps.values() for variant in variants if not evaluator.known(variant)]
+            evaluator.run([Chain.of(variant) for variant in dict.fromkeys(new)])
+            made = {name: [evaluator.evaluate(variant) for variant in variants] for name, variants in steps.items()}
         network, rows = analysis.module.network, []
-        for name, variants in steps.items():
-            found = [evaluator.evaluate(variant) for variant in variants]
+        for name, found in made.items():
             gone = ["", *orders[name]]
             sizes = [sum(p.numel() for p in component_parameters(network, c).values()) if c else 0 for c in gone]
             drops = [evaluation.drop_from(found[0]) for evaluation in found]
@@ -284,10 +293,19 @@ class GroupAblation(ComponentScorer):
                         "parameters_removed": sum(sizes[: step + 1]),
                         f"{split}_bleu": evaluation.bleu,
                         f"{split}_drop": drops[step],
-                        "beyond": any(self._is_too_much(drop) for drop in drops[:step]),
                     }
                 )
         return rows
+
+    def _until_too_much(self, evaluator: Evaluator, variants: Sequence[Variant]) -> Steps:
+        """Ask for an order's steps until too much is lost; returns their evaluations."""
+        found: list[Evaluation] = []
+        for variant in variants:
+            # What is known has been shown.
+            found.append(evaluator.evaluate(variant) if evaluator.known(variant) else (yield variant))
+            if self._is_too_much(found[-1].drop_from(found[0])):
+                break
+        return found
 
     def _step(self, order: Sequence[str], step: int, split: str) -> Variant:
         """Return the variant after a step; a greedy one as it was evaluated when the order was chosen."""

@@ -240,8 +240,15 @@ class Analysis:
     def training_batches(self) -> list[Batch]:
         """A fixed sample of the training split, on the model's device."""
         self.open_split("train")
-        rows = self.data.sample_rows("train", TRAINING_SAMPLE)
-        return self._on_device(self.data.whole_batches("train", rows))
+        return self._on_device(self.data.whole_batches("train", self._training_rows()))
+
+    @cached_property
+    def training_sample(self) -> dict[str, Any]:
+        """Number and digest of the pairs of `training_batches`."""
+        # Every process opens the split, and one that asks later, by itself, waits for none.
+        _ = self.training_batches
+        about = self.data.describe("train", self._training_rows())
+        return {"pairs": about["sentences"], "digest": about["digest"]}
 
     def texts(self, split: str) -> list[tuple[str, str]]:
         """Return source and reference of each sentence of a split that is open, in the order of the scoring set."""
@@ -255,6 +262,9 @@ class Analysis:
         if self.dealer.size > 1:
             torch.distributed.barrier()
         return self.data.open_split(split)
+
+    def _training_rows(self) -> Any:
+        return self.data.sample_rows("train", TRAINING_SAMPLE)
 
     def _rows(self, split: str) -> Any:
         limit = self.settings.limit

@@ -72,4 +72,5 @@ def _print(plans: Sequence[tuple[str, Plan]], analysis: Analysis) -> None:
     rows = [(name, len(plan.variants), sum(map(evaluator.known, plan.variants)), plan.at_most) for name, plan in plans]
     # Beside the baseline, those that are known beforehand are made at a time.
     at_a_time = max((variants for _, variants, _, _ in rows), default=1) - 1
-    print_plans(rows, analysis.about(), *evaluator.expected(at_a_time))
+    other = sum(plan.other_seconds() for _, plan in plans)
+    print_plans(rows, analysis.about(), *evaluator.expected(at_a_time), other)

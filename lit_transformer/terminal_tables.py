@@ -121,7 +121,11 @@ def print_layer_ablation(rows: Sequence[Mapping[str, Any]], about: Mapping[str, 
 
 
 def print_plans(
-    plans: Sequence[tuple[str, int, int, int]], about: Mapping[str, Any], seconds: float, size: int
+    plans: Sequence[tuple[str, int, int, int]],
+    about: Mapping[str, Any],
+    seconds: float,
+    size: int,
+    other_seconds: float = 0.0,
 ) -> None:
     """Print what an analysis would evaluate.
 
@@ -131,13 +135,16 @@ def print_plans(
         about: What the numbers would rest on.
         seconds: Time of one plain evaluation of the whole scoring set, from a sample.
         size: Bytes that the analysis keeps in memory beside the model.
+        other_seconds: What else there is to do takes at most: losses on training pairs.
     """
     columns = ["scorer", "evaluations", "of them known", "and at most"]
     _print_table("To be evaluated", columns, [[name, *map(str, numbers)] for name, *numbers in plans], about)
     certain = sum(made - known for _, made, known, _ in plans)
     most = certain + sum(more for *_, more in plans)
+    losses = f" and losses on training pairs at most {other_seconds / 60:.1f} minutes" if other_seconds else ""
+    minutes = (most * seconds + other_seconds) / 60
     console().print(
-        f"A plain evaluation takes about {seconds:.1f} s here, so this takes at most {most * seconds / 60:.1f} minutes "
+        f"A plain evaluation takes about {seconds:.1f} s here{losses}, so this takes at most {minutes:.1f} minutes "
         f"on one process. Memory: about {size / 2**20:.0f} MiB beside the model."
     )
 

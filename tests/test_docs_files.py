@@ -254,6 +254,11 @@ def test_evaluations(run: Path) -> None:
     assert missing(tensors, "evaluations/<key>.safetensors") == set()
 
 
+def test_module_criticalities(run: Path) -> None:
+    [path] = run.glob("analysis/**/module_criticality/*.json")
+    assert missing(keys(read_json(path)), "module_criticality/<key>.json") == set()
+
+
 def test_examples_and_translations(run: Path) -> None:
     assert missing(keys(read_json(run / "analysis/average/limit-8/examples.json")), "examples.json") == set()
     for path in run.glob("translations/*/*/scores.json"):

@@ -162,6 +162,9 @@ class TestOtherTables:
         # 30 + 30 + 270 evaluations of 6 seconds.
         assert "at most 33.0 minutes" in text
         assert "about 3 MiB" in text
+        print_plans([("CriticalityScore", 31, 1, 0)], about(), 6.0, 3 << 20, 90.0)
+        text = " ".join(capsys.readouterr().out.split())
+        assert "here and losses on training pairs at most 1.5 minutes, so this takes at most 4.5 minutes" in text
 
     def test_scores_of_a_file_with_a_long_name(self, capsys: pytest.CaptureFixture[str]) -> None:
         name = "a_file_whose_name_" + "goes_on_and_on_" * 8

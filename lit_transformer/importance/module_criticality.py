@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from torch import Tensor
 
@@ -33,6 +34,41 @@ class ModuleCriticality(NamedTuple):
     criticality: float | None
     alpha: float | None
     sigma: float | None
+
+
+def grid_settings(include_norm: bool, samples: int) -> dict[str, Any]:
+    """Return what a result depends on beside weights and sentences, as plain types."""
+    about = {"samples": samples, "tolerance": TOLERANCE, "include_norm": include_norm}
+    return {**about, "alphas": list(GRID), "sigmas": list(SIGMAS)}
+
+
+def most_seconds(
+    model: Transformer,
+    component: str,
+    initial: Mapping[str, Tensor],
+    batches: Sequence[Batch],
+    samples: int,
+    include_norm: bool = False,
+) -> float:
+    """Return the seconds that a component takes at most, by the time of one pass over the training pairs.
+
+    Args:
+        model: The trained model; left as it is.
+        component: Id of the component.
+        initial: Initial weights by their names in the model.
+        batches: Training pairs that the loss is taken over.
+        samples: Draws of the noise at each point.
+        include_norm: Move the component's LayerNorm too.
+    """
+    spent = 0.0
+    # The first one makes room.
+    for seed in range(2):
+        started = time.perf_counter()
+        with perturbed(model, component, initial, 0.5, 0.0, seed, include_norm=include_norm):
+            mean_loss(model, batches)
+        spent = time.perf_counter() - started
+    # That of the trained model, and no point of the grid will do, which shows at its last draw.
+    return spent * (1 + len(GRID) * len(SIGMAS) * samples)
 
 
 def module_criticality(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from lit_transformer.importance.variant import Variant
@@ -15,7 +15,10 @@ class Plan:
     Args:
         variants: Evaluations that are known beforehand.
         at_most: How many more there may be, depending on what these give.
+        other_seconds: What takes no evaluation of the scoring set takes at most, on one process; asked for by a dry run
+            only, for it may have to try.
     """
 
     variants: Sequence[Variant] = field(default_factory=list)
     at_most: int = 0
+    other_seconds: Callable[[], float] = float

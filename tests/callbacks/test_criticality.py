@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import inspect
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +11,8 @@ import torch
 
 from callbacks import BestLossCheckpoint, ContributionScore, CriticalityScore, InitialWeights
 from lit_transformer.errors import UserError
+from lit_transformer.importance.variant import Variant
+from lit_transformer.importance.variant_decoder import VariantDecoder
 from lit_transformer.module import LitTransformer
 from tests.callbacks.conftest import Setup
 from tests.end_to_end.running import read_csv
@@ -108,6 +111,48 @@ def test_without_initial_weights_nothing_is_evaluated(setup: Setup) -> None:
     with pytest.raises(UserError, match=r"train with the callback callbacks\.InitialWeights"):
         trainer.fit(setup.module(), datamodule=setup.data())
     assert not list(setup.folder.glob("analysis/*/*"))
+
+
+@pytest.mark.parametrize("include_norm", [False, True])
+def test_fresh_weights_of_the_norm_too(setup: Setup, include_norm: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The LayerNorm is that of a new model while a variant is decoded: all ones."""
+    seen: list[torch.Tensor] = []
+    original = VariantDecoder.verified
+
+    def noted(decoder: VariantDecoder, variant: Variant, *more: Any) -> Any:
+        with decoder.applied(variant):
+            seen.append(decoder.model.components()["d:ff:1"].norm.weight.detach().clone())
+        return original(decoder, variant, *more)
+
+    monkeypatch.setattr(VariantDecoder, "verified", noted)
+    scorer = CriticalityScore(["d:ff:1"], variant="rerandomize", draws=2, include_norm=include_norm)
+    callbacks = [InitialWeights(), BestLossCheckpoint(), scorer]
+    setup.trainer(callbacks, max_steps=2).fit(setup.module(), datamodule=setup.data())
+    assert [bool(weight.eq(1).all()) for weight in seen] == [include_norm] * 2
+    about = json.loads((setup.folder / "analysis/best-loss/selected/scores.json").read_text())
+    assert about["rerandomize"] == {"draws": 2, "include_norm": include_norm}
+
+
+OTHER = {"epsilon": "2%", "search": "bisect", "grid": "full", "draws": 3, "samples": 4}
+USED = {"interpolate": {"epsilon", "search", "grid"}, "rerandomize": {"draws"}, "chatterji": {"samples"}}
+
+
+@pytest.mark.parametrize("variant", USED)
+@pytest.mark.parametrize("option", OTHER)
+def test_an_option_that_can_not_matter_is_refused(variant: str, option: str) -> None:
+    default = inspect.signature(CriticalityScore).parameters[option].default
+    CriticalityScore(variant=variant, include_norm=True, **{option: default})  # type: ignore[arg-type]
+    if option in USED[variant]:
+        CriticalityScore(variant=variant, **{option: OTHER[option]})  # type: ignore[arg-type]
+        return
+    message = rf"{option} is {OTHER[option]!r}, but matters with variant: \w+ only; leave {option} out, or give variant"
+    with pytest.raises(UserError, match=message):
+        CriticalityScore(variant=variant, **{option: OTHER[option]})  # type: ignore[arg-type]
+
+
+def test_a_whole_grid_is_not_searched() -> None:
+    with pytest.raises(UserError, match="search is 'bisect', but matters with grid: needed only"):
+        CriticalityScore(grid="full", search="bisect")
 
 
 @pytest.mark.parametrize("epsilon", [0.0, -1, "much", "0%", "200%"])

@@ -344,7 +344,7 @@ def test_every_scorer_of_an_analysis_is_counted(
         fresh.trainer(scorers).analyze(fresh.module(), fresh.data(), path, dry_run=dry_run, confidence=0.99)
     rows = [line.split("│") for line in capsys.readouterr().out.splitlines() if line.startswith("│ Look")]
     # Greedily the baseline, each of five, and each of the four that are left; at random the baseline and a step.
-    assert [[int(cell) for cell in row[2:5]] for row in rows] == [[6, 0, 4], [1, 0, 1]]
+    assert [[int(cell) for cell in row[2:5]] for row in rows] == [[6, 0, 4], [2, 0, 0]]
     assert seen == [12, 12]
 
 
@@ -355,3 +355,19 @@ def test_every_scorer_of_an_analysis_is_counted(
 def test_settings_out_of_range(run: Setup, options: dict[str, Any], message: str) -> None:
     with pytest.raises(UserError, match=message):
         analyse(run, GroupAblation(**options))
+
+
+@pytest.mark.parametrize("seeds", [[], [2, 2], [1, 2, 1], [1, -1], [-3]])
+def test_seeds_that_give_no_order_of_their_own(seeds: list[int]) -> None:
+    """None at all, and two that would draw one order: Python takes the seed -1 for 1."""
+    with pytest.raises(UserError, match=r"seeds are \[.*\]; give at least one number from 0 up, and each once"):
+        GroupAblation(order="random", seeds=seeds)
+
+
+@pytest.mark.parametrize("order", ["greedy", "contribution", "criticality"])
+@pytest.mark.parametrize("option", [{"seeds": [1, 2, 3]}, {"seeds": [7]}, {"matched": True}])
+def test_what_matters_for_random_orders_only(order: Any, option: dict[str, Any]) -> None:
+    GroupAblation(order=order, seeds=None, matched=False)
+    GroupAblation(order="random", **option)
+    with pytest.raises(UserError, match=f"{next(iter(option))} is .* but matters with order: random only; leave"):
+        GroupAblation(order=order, **option)

@@ -237,10 +237,10 @@ class TestOptions:
         assert "drop_and_mean_drop" in read_json(trained / "analysis/average/scores.json")["correlations"]
         assert (trained / "report/mean_contribution.png").is_file()
 
-    @pytest.mark.parametrize("variant", ["chatterji", "rerandomize"])
-    def test_what_criticality_was_derived_from(self, trained: Path, tmp_path: Path, variant: str) -> None:
+    @pytest.mark.parametrize(("variant", "number"), [("chatterji", "samples"), ("rerandomize", "draws")])
+    def test_what_criticality_was_derived_from(self, trained: Path, tmp_path: Path, variant: str, number: str) -> None:
         scorer = "--trainer.callbacks+=callbacks.CriticalityScore"
-        options = [scorer, f"--trainer.callbacks.variant={variant}", "--trainer.callbacks.samples=2"]
+        options = [scorer, f"--trainer.callbacks.variant={variant}", f"--trainer.callbacks.{number}=2"]
         succeed(of("analyze", trained, *options, "--components", "d:ff:2"), tmp_path)
         rows = read_csv(trained / "analysis/average/selected/scores.csv")
         column = "module_criticality" if variant == "chatterji" else "rerandomized_drop_sd"

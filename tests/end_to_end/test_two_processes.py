@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import torch
 
+from lit_transformer.importance import module_criticality
 from tests.end_to_end.forking import CAN_FORK, end_well, run_on_two, two_processes
 from tests.end_to_end.running import (
     COMPONENTS,
@@ -67,6 +68,25 @@ def test_analysis_after_fit_is_that_of_one_process(pair: Path, tmp_path: Path) -
     assert [row["component"] for row in made] == COMPONENTS
     assert made == read_csv(tmp_path / "analysis/average/scores.csv")
     assert read_json(folder / "analysis/average/scores.json")["baseline"]["sentences"] == 24
+
+
+@pytest.mark.skipif(not CAN_FORK, reason="forks, so that the grid is as small in both")
+def test_what_an_analysis_keeps_of_losses_is_that_of_one_process(
+    trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module_criticality, "GRID", (0.0, 0.5, 1.0))
+    monkeypatch.setattr(module_criticality, "SIGMAS", (0.1, 0.5))
+    options = ["--trainer.callbacks.variant=chatterji", "--trainer.callbacks.samples=1", "--components=d:ff"]
+    args = of("analyze", trained, "--trainer.callbacks+=callbacks.CriticalityScore", *options)
+    dry = run_on_two([*args, "--output=two", "--dry_run=true"], tmp_path)
+    assert "losses on training pairs at most" in " ".join(dry.output.decode().split())
+    run_on_two([*args, "--output=two"], tmp_path)
+    succeed([*args, "--output=one"], tmp_path)
+    one, two = (tmp_path / name / "analysis/average" for name in ("one", "two"))
+    made = {path.name: path.read_bytes() for path in (one / "module_criticality").iterdir()}
+    assert len(made) == 2
+    assert {path.name: path.read_bytes() for path in (two / "module_criticality").iterdir()} == made
+    assert read_csv(two / "selected/scores.csv") == read_csv(one / "selected/scores.csv")
 
 
 def test_a_set_that_cannot_be_shared_evenly_is_scored_once(trained: Path, tmp_path: Path, text: Path) -> None:
