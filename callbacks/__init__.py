@@ -4,7 +4,6 @@ from callbacks.average_checkpoint import AverageCheckpoint
 from callbacks.best_checkpoints import BestBLEUCheckpoint, BestLossCheckpoint, LastCheckpoint, RecentCheckpoints
 from callbacks.contribution import ContributionScore
 from callbacks.criticality import CriticalityScore
-from callbacks.early_stopping import EarlyStopping
 from callbacks.gradient_norm import GradientNorm
 from callbacks.group_ablation import GroupAblation
 from callbacks.initial_weights import InitialWeights
@@ -31,7 +30,6 @@ __all__ = [
     "ComponentRewinding",
     "ContributionScore",
     "CriticalityScore",
-    "EarlyStopping",
     "GradientNorm",
     "GroupAblation",
     "InitialWeights",

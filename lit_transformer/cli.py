@@ -320,7 +320,7 @@ class TransformerCLI(LightningCLI):
                     f"--early_stopping.monitor is {stopping.monitor!r}, which fit's validation does not log; give one "
                     f"of {', '.join(self.model.validation_metrics)}."
                 )
-            made.append(_make("callbacks.EarlyStopping", **asdict(stopping)))
+            made.append(_make("callbacks.early_stopping.EarlyStopping", **asdict(stopping)))
         if options.get("enable_checkpointing") is False:
             return made
         kept: CheckpointSettings = config["checkpoint"]
