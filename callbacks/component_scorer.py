@@ -7,6 +7,7 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import ClassVar
 
 import pytorch_lightning as pl
 
@@ -36,6 +37,13 @@ class ComponentScorer(pl.Callback, ABC):
     Args:
         components: Which components to score: ids (d:sa:3), ranges (d:sa:1-3), kinds (d:sa), sides (d:*) or all (*).
     """
+
+    apart_by: ClassVar[tuple[str, ...] | None] = None
+    """The arguments that tell apart whose results stand beside each other: one with the same takes the place of what
+    another of its class has found before. None where that is not known."""
+
+    rests_on_others: ClassVar[bool] = True
+    """Whether what it finds may depend on what scorers before it have written."""
 
     def __init__(self, components: list[str] | None = None) -> None:
         self.components = components or ["*"]

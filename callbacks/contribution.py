@@ -45,6 +45,8 @@ class ContributionScore(ComponentScorer):
         UserError: A setting is out of its range.
     """
 
+    apart_by, rests_on_others = ("value",), False
+
     def __init__(
         self,
         components: list[str] | None = None,

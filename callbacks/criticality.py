@@ -88,6 +88,8 @@ class CriticalityScore(ComponentScorer):
         UserError: A setting is out of its range.
     """
 
+    apart_by, rests_on_others = ("variant",), False
+
     def __init__(
         self,
         components: list[str] | None = None,

@@ -60,6 +60,8 @@ class GroupAblation(ComponentScorer):
         UserError: A setting is out of its range.
     """
 
+    apart_by = ("order", "matched", "seeds")
+
     def __init__(
         self,
         components: list[str] | None = None,

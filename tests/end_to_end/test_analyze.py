@@ -56,12 +56,12 @@ def test_analyze_leaves_the_checkpoint_alone_and_repeats_itself(trained: Path, t
 def test_the_configuration_makes_all_again_that_stands_in_the_scores(trained: Path, tmp_path: Path) -> None:
     """However many analyses it took: the last one that a study makes has a scorer of its own."""
     succeed(of("analyze", trained), tmp_path)
-    for more in ("LayerAblation", "ContributionScore"):
-        succeed(of("analyze", trained, f"--trainer.callbacks+=callbacks.{more}"), tmp_path)
+    for more in (["LayerAblation"], ["ContributionScore", "--trainer.callbacks.epsilon=9"], ["ContributionScore"]):
+        succeed(of("analyze", trained, f"--trainer.callbacks+=callbacks.{more[0]}", *more[1:]), tmp_path)
     succeed(of("analyze", trained, "--components=d:sa"), tmp_path)
     folder = trained / "analysis/average"
     names = [entry["class_path"] for entry in config_of(folder)["trainer"]["callbacks"]]
-    assert names == ["callbacks.ContributionScore", "callbacks.LayerAblation"]
+    assert names == ["callbacks.LayerAblation", "callbacks.ContributionScore"]
     for place in (folder, folder / "selected"):
         output = tmp_path / f"again-{place.name}"
         succeed(["analyze", "--config", str(place / "config.yaml"), "--output", str(output)], tmp_path)
