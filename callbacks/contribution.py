@@ -14,6 +14,7 @@ from lit_transformer.errors import UserError
 from lit_transformer.files import write_text
 from lit_transformer.importance.chains import Chain
 from lit_transformer.importance.contribution import contribution_table
+from lit_transformer.importance.criticality import rank_by_criticality
 from lit_transformer.importance.evaluation import Evaluation
 from lit_transformer.importance.examples import examples
 from lit_transformer.importance.intervals import EPSILON
@@ -103,6 +104,8 @@ class ContributionScore(ComponentScorer):
         section = {**made.about, **analysis.decided, **({"exact_match": exact} if exact["baseline"] else {})}
         table = self.table(analysis)
         table.add(f"{self._prefix}contribution", section, made.rows)
+        # Equal ones rank by the drop, which is another now.
+        rank_by_criticality(table)
         table.correlate("drop_and_mean_drop", "drop", "mean_drop")
         table.correlate(f"{self._prefix}drop_and_loss_rise", f"{self._prefix}drop", f"{self._prefix}loss_rise")
         # Those with other scorers' columns are of an earlier analysis otherwise.

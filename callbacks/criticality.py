@@ -20,9 +20,9 @@ from lit_transformer.importance.criticality import (
     Search,
     bisect,
     criticality_distribution,
-    criticality_ranks,
     full,
     is_close,
+    rank_by_criticality,
     scan,
     threshold,
 )
@@ -204,16 +204,12 @@ class CriticalityScore(ComponentScorer):
     ) -> None:
         table, folder = self.table(analysis), self.folder(analysis)
         changes = {component: self._change(analysis, component) for component in found}
-        drops = {row["component"]: row["drop"] for row in table.rows if "drop" in row}
-        ranks = criticality_ranks(
-            {component: made.result.criticality for component, made in found.items()},
-            {component: drops.get(component, 0.0) for component in found},
-        )
         rows = [
             {
                 "component": component,
                 "criticality": made.result.criticality,
-                "criticality_rank": ranks[component],
+                # Among all of them, below.
+                "criticality_rank": None,
                 "criticality_drop": made.result.curve[made.result.criticality],
                 **made.early(),
                 **({} if made.result.monotone is None else {"monotone": made.result.monotone}),
@@ -224,6 +220,7 @@ class CriticalityScore(ComponentScorer):
             for component, made in found.items()
         ]
         table.add("criticality", self._about(analysis, baseline, epsilon, found), rows)
+        rank_by_criticality(table)
         table.correlate("contribution_and_criticality", "contribution", "criticality")
         table.correlate("criticality_and_module_criticality", "criticality", "module_criticality")
         table.write()

@@ -82,6 +82,10 @@ class ScoreTable:
             for component in sorted(self._rows, key=canonical_key)
         ]
 
+    def column(self, name: str) -> dict[str, float]:
+        """Return a column of numbers by component id, of the components that have it."""
+        return {component: float(row[name]) for component, row in self._rows.items() if row.get(name) is not None}
+
     def section(self, name: str) -> dict[str, Any]:
         """Return what a scorer has told of the whole model, now or in an earlier analysis of the same; else nothing."""
         return dict(self._sections.get(name, {}))
@@ -128,12 +132,8 @@ class ScoreTable:
             first: A column of numbers.
             second: Another one.
         """
-        columns = [
-            {component: float(row[column]) for component, row in self._rows.items() if row.get(column) is not None}
-            for column in (first, second)
-        ]
         self._correlations.pop(name, None)
-        if (found := rank_correlation(*columns)) is not None:
+        if (found := rank_correlation(self.column(first), self.column(second))) is not None:
             self._correlations[name] = found
 
     def write(self) -> None:

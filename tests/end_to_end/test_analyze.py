@@ -82,6 +82,21 @@ def test_the_configuration_of_a_fit_that_scores_makes_its_analysis_again(trained
     assert read_csv(again / "scores.csv") == read_csv(folder / "scores.csv")
 
 
+def test_the_order_of_scorers_makes_no_difference(trained: Path, tmp_path: Path) -> None:
+    # So large an epsilon that several components are alike.
+    scorers = ["ContributionScore"], ["CriticalityScore", "--trainer.callbacks.epsilon=20"]
+    found = []
+    for output, order in (("there", scorers), ("back", scorers[::-1])):
+        for scorer, *more in order:
+            given = f"--trainer.callbacks+=callbacks.{scorer}", *more, "--components=d:*", "--output", output
+            succeed(of("analyze", trained, *given), tmp_path)
+        found.append(read_csv(tmp_path / output / "analysis/average/selected/scores.csv"))
+    assert found[0] == found[1]
+    alike = [row for row in found[0] if row["criticality"] == "0.0"]
+    ranked = sorted(alike, key=lambda row: int(row["criticality_rank"]))
+    assert [row["component"] for row in ranked] != [row["component"] for row in alike]
+
+
 def test_analyze_takes_the_callback_as_configured(trained: Path, tmp_path: Path) -> None:
     chosen = "--trainer.callbacks+=callbacks.ContributionScore", "--trainer.callbacks.components=[d:ea]"
     succeed(of("analyze", trained, *chosen), tmp_path)
