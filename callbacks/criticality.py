@@ -30,7 +30,7 @@ from lit_transformer.importance.evaluation import Evaluation
 from lit_transformer.importance.module_criticality import SIGMAS
 from lit_transformer.importance.plan import Plan
 from lit_transformer.importance.resampling import resample_counts
-from lit_transformer.importance.tables import ScoreTable, table_text
+from lit_transformer.importance.tables import SEARCH, ScoreTable, table_text
 from lit_transformer.importance.variant import Variant
 from lit_transformer.importance.weight_change import TOLERANCE, WeightChange, weight_change
 from lit_transformer.module import LitTransformer
@@ -160,6 +160,7 @@ class CriticalityScore(ComponentScorer):
         if self.variant == "chatterji":
             rows = module_criticality_rows(analysis, chosen, self.include_norm, self.samples)
             about: dict[str, Any] = {"samples": self.samples, "tolerance": TOLERANCE, "include_norm": self.include_norm}
+            about[SEARCH] = None
         else:
             rows = rerandomized_rows(analysis.evaluator, baseline, chosen, self.draws)
             about = {"draws": self.draws}

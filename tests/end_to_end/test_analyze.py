@@ -156,6 +156,17 @@ class TestEveryScorer:
         succeed(of("analyze", trained, *options, "--components=d:ff:1"), tmp_path)
         assert read_json(trained / "analysis/average/selected/scores.json")["search"] == search
 
+    def test_of_each_scorer_how_its_variants_were_decoded(self, trained: Path, tmp_path: Path) -> None:
+        ablation = "--trainer.callbacks+=callbacks.GroupAblation", "--trainer.callbacks.k=1"
+        for scorer, decoding in (("Contribution", "plain"), ("Criticality", "verified")):
+            order = f"--trainer.callbacks.order={scorer.lower()}", f"--decoding={decoding}", "--components=d:ff"
+            added = f"--trainer.callbacks+=callbacks.{scorer}Score"
+            succeed(of("analyze", trained, added, *ablation, *order), tmp_path)
+        about = read_json(trained / "analysis/average/selected/scores.json")
+        told = {name: about[name].get("variant_search") for name in ("contribution", "criticality", "group_ablation")}
+        assert told == {"contribution": "plain", "criticality": "verified", "group_ablation": "mixed"}
+        assert "search" not in about
+
     @pytest.mark.parametrize("beam", [1, 4])
     def test_plain_decoding_gives_the_same_scores(self, trained: Path, tmp_path: Path, beam: int) -> None:
         scorer = "--trainer.callbacks+=callbacks.CriticalityScore", "--trainer.callbacks.grid=full"
