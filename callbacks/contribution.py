@@ -119,12 +119,14 @@ class ContributionScore(ComponentScorer):
     def _write_examples(
         self, analysis: Analysis, table: ScoreTable, baseline: Evaluation, ablations: Mapping[str, Evaluation]
     ) -> None:
+        path = self.folder(analysis) / "examples.json"
         found = examples(baseline, ablations, analysis.texts("validation"), analysis.data.tokenizer.decode)
         if not found:
-            # Every evaluation stopped early, and has no hypotheses.
+            # Every evaluation stopped early, and has no hypotheses; what was shown before is of the scores of then.
+            path.unlink(missing_ok=True)
             return
         text = json.dumps({**found, "weights": table.about["weights"]}, indent=1, ensure_ascii=False)
-        write_text(self.folder(analysis) / "examples.json", text + "\n")
+        write_text(path, text + "\n")
 
     def _show(self, trainer: Trainer, analysis: Analysis, table: ScoreTable) -> None:
         name, folder = f"{self._prefix}contribution", self.folder(analysis)

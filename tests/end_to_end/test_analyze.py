@@ -314,6 +314,16 @@ def test_exact_scores_are_those_without_early_ones_before(trained: Path, tmp_pat
     assert read_json(folder / "scores.json").keys().isdisjoint({"confidence"})
 
 
+def test_where_all_stopped_early_no_examples_of_earlier_scores_stay(trained: Path, tmp_path: Path) -> None:
+    folder = trained / "analysis/average/selected"
+    succeed(of("analyze", trained, "--components=d:sa"), tmp_path)
+    assert read_json(folder / "examples.json")["most"]["component"].startswith("d:sa")
+    with mock.patch.object(Evaluator, "_decide", decided_at_once):
+        succeed(of("analyze", trained, "--components=d:ff", "--confidence=0.999"), tmp_path)
+    assert {row["early"] for row in read_csv(folder / "scores.csv")} == {"True"}
+    assert not (folder / "examples.json").exists()
+
+
 def test_two_processes_make_the_same_files(whole: Path, trained: Path, tmp_path: Path) -> None:
     run_on_two(of("analyze", trained, *EVERYTHING, "--output", "two"), tmp_path)
     assert results(tmp_path / "two") == results(whole)
