@@ -127,7 +127,7 @@ class ComponentScorer(pl.Callback, ABC):
             "reliable": baseline.bleu >= RELIABLE_BASELINE,
             **analysis.about(),
         }
-        table = ScoreTable(self.folder(analysis), about)
+        table = ScoreTable(self.folder(analysis), about, self.report_folder(analysis))
         network = analysis.module.network
         rows = [
             {

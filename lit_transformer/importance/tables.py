@@ -25,6 +25,9 @@ SAME = ("format", "weights", "tokenizer", "scoring_set", "signature", "decoding"
 BESIDE = ("criticality_curves.csv", "group_ablation.csv", "examples.json")
 """Files that lie beside the scores, which say what they rest on."""
 
+PICTURES = ("contribution", "mean_contribution", "criticality", "group_ablation")
+"""Scorers that draw a picture, named after them."""
+
 SEARCH = "variant_search"
 """How the variants of one scorer were decoded, in its section: like ``search``, which is of them all, or ``mixed``."""
 
@@ -44,12 +47,13 @@ class ScoreTable:
     Args:
         folder: Where the files are.
         about: What the numbers rest on, as plain types; it goes into the JSON file.
+        pictures: The folder of the pictures, if there are any.
 
     Raises:
         UserError: There is a ``scores.json`` that is none.
     """
 
-    def __init__(self, folder: Path, about: Mapping[str, Any]) -> None:
+    def __init__(self, folder: Path, about: Mapping[str, Any], pictures: Path | None = None) -> None:
         self._folder = folder
         self.about = {"format": SCORES_FORMAT, **about}
         """What the numbers rest on."""
@@ -58,12 +62,16 @@ class ScoreTable:
         self._chosen: set[str] = set()
         self._columns: dict[str, list[str]] = {}
         self._correlations: dict[str, float] = {}
-        self._stale = False
+        self._stale: list[Path] = []
         if (folder / "scores.json").is_file():
             before = read_scores(folder)
             if other := differing(before, self.about):
                 log.warning("The scores in %s are of another %s, and are replaced.", folder, ", ".join(other))
-                self._stale = True
+                # Beside the new scores they would seem to be of the same model and sentences.
+                self._stale = [folder / name for name in BESIDE]
+                # Others may be in the same folder, of another checkpoint.
+                drawn = [name for name in PICTURES if name in before]
+                self._stale += [] if pictures is None else [pictures / f"{name}.png" for name in drawn]
             else:
                 # What is no object is of no scorer: the earlier analysis told it of itself.
                 self._sections = {
@@ -150,11 +158,9 @@ class ScoreTable:
             UserError: A file can't be written.
             ValueError: A number is not finite.
         """
-        if self._stale:
-            # Beside the new scores they would seem to be of the same model and sentences.
-            for name in BESIDE:
-                (self._folder / name).unlink(missing_ok=True)
-            self._stale = False
+        for path in self._stale:
+            path.unlink(missing_ok=True)
+        self._stale = []
         # Those of another choice, of which no scorer tells anything any more.
         self._rows = {
             component: row

@@ -139,6 +139,26 @@ def test_what_an_earlier_version_told_of_all_is_that_of_its_scorers(tmp_path: Pa
     assert content["contribution"] == table.section("contribution")
 
 
+@pytest.mark.parametrize("apart", [False, True])
+def test_pictures_go_with_the_scores_that_they_are_of(tmp_path: Path, apart: bool) -> None:
+    folder, pictures = tmp_path / "analysis", tmp_path / "report" if apart else tmp_path / "analysis"
+    written(folder, *ROWS)
+    written(folder, CRITICAL, section="criticality")
+    others = {"group_ablation.png", "scatter.png", "criticality.svg", "index.html"}
+    pictures.mkdir(exist_ok=True)
+    for name in {"contribution.png", "criticality.png"} | others:
+        (pictures / name).touch()
+    for weights, left in (("a", {"contribution.png", "criticality.png"} | others), ("b", others)):
+        table = ScoreTable(folder, {**ABOUT, "weights": weights}, pictures)
+        table.add("contribution", {}, ROWS)
+        table.write()
+        # Of another checkpoint, of a report, or the user's own.
+        assert {path.name for path in pictures.iterdir()} - {"scores.csv", "scores.json"} == left
+    (pictures / "contribution.png").touch()
+    table.write()
+    assert (pictures / "contribution.png").is_file()
+
+
 def test_correlation_of_two_columns(tmp_path: Path) -> None:
     rows = [{"component": f"d:sa:{n}", "drop": float(n), "mean_drop": float(-n)} for n in range(1, 4)]
     table = ScoreTable(tmp_path, ABOUT)
