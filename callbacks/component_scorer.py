@@ -8,7 +8,7 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytorch_lightning as pl
 
@@ -39,6 +39,13 @@ class ComponentScorer(pl.Callback, ABC):
     Args:
         components: Which components to score: ids (d:sa:3), ranges (d:sa:1-3), kinds (d:sa), sides (d:*) or all (*).
     """
+
+    apart_by: ClassVar[tuple[str, ...] | None] = None
+    """The arguments that tell apart whose results stand beside each other: one with the same takes the place of what
+    another of its class has found before. None where that is not known."""
+
+    rests_on_others: ClassVar[bool] = True
+    """Whether what it finds may depend on what scorers before it have written."""
 
     def __init__(self, components: list[str] | None = None) -> None:
         self.components = components or ["*"]
@@ -122,7 +129,7 @@ class ComponentScorer(pl.Callback, ABC):
             "reliable": baseline.bleu >= RELIABLE_BASELINE,
             **analysis.about(),
         }
-        table = ScoreTable(self.folder(analysis), about)
+        table = ScoreTable(self.folder(analysis), about, self.report_folder(analysis))
         network = analysis.module.network
         rows = [
             {

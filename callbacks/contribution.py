@@ -14,6 +14,7 @@ from lit_transformer.errors import UserError
 from lit_transformer.files import write_text
 from lit_transformer.importance.chains import Chain
 from lit_transformer.importance.contribution import contribution_table
+from lit_transformer.importance.criticality import rank_by_criticality
 from lit_transformer.importance.evaluation import Evaluation
 from lit_transformer.importance.examples import examples
 from lit_transformer.importance.intervals import EPSILON
@@ -44,6 +45,8 @@ class ContributionScore(ComponentScorer):
     Raises:
         UserError: A setting is out of its range.
     """
+
+    apart_by, rests_on_others = ("value",), False
 
     def __init__(
         self,
@@ -101,6 +104,8 @@ class ContributionScore(ComponentScorer):
         section = {**made.about, **analysis.decided, **({"exact_match": exact} if exact["baseline"] else {})}
         table = self.table(analysis)
         table.add(f"{self._prefix}contribution", section, made.rows)
+        # Equal ones rank by the drop, which is another now.
+        rank_by_criticality(table)
         table.correlate("drop_and_mean_drop", "drop", "mean_drop")
         table.correlate(f"{self._prefix}drop_and_loss_rise", f"{self._prefix}drop", f"{self._prefix}loss_rise")
         # Those with other scorers' columns are of an earlier analysis otherwise.
@@ -114,12 +119,14 @@ class ContributionScore(ComponentScorer):
     def _write_examples(
         self, analysis: Analysis, table: ScoreTable, baseline: Evaluation, ablations: Mapping[str, Evaluation]
     ) -> None:
+        path = self.folder(analysis) / "examples.json"
         found = examples(baseline, ablations, analysis.texts("validation"), analysis.data.tokenizer.decode)
         if not found:
-            # Every evaluation stopped early, and has no hypotheses.
+            # Every evaluation stopped early, and has no hypotheses; what was shown before is of the scores of then.
+            path.unlink(missing_ok=True)
             return
         text = json.dumps({**found, "weights": table.about["weights"]}, indent=1, ensure_ascii=False)
-        write_text(self.folder(analysis) / "examples.json", text + "\n")
+        write_text(path, text + "\n")
 
     def _show(self, trainer: Trainer, analysis: Analysis, table: ScoreTable) -> None:
         name, folder = f"{self._prefix}contribution", self.folder(analysis)

@@ -25,16 +25,16 @@ from lit_transformer.importance.criticality import (
     Search,
     bisect,
     criticality_distribution,
-    criticality_ranks,
     full,
     is_close,
+    rank_by_criticality,
     scan,
     threshold,
 )
 from lit_transformer.importance.evaluation import Evaluation
 from lit_transformer.importance.plan import Plan
 from lit_transformer.importance.resampling import resample_counts
-from lit_transformer.importance.tables import ScoreTable, table_text
+from lit_transformer.importance.tables import SEARCH, ScoreTable, table_text
 from lit_transformer.importance.variant import Variant
 from lit_transformer.importance.weight_change import WeightChange, weight_change
 from lit_transformer.module import LitTransformer
@@ -98,6 +98,8 @@ class CriticalityScore(ComponentScorer):
     Raises:
         UserError: A setting is out of its range, or was given where it can't matter.
     """
+
+    apart_by, rests_on_others = ("variant",), False
 
     def __init__(
         self,
@@ -176,7 +178,7 @@ class CriticalityScore(ComponentScorer):
         chosen = self.chosen(analysis)
         if self.variant == "chatterji":
             rows = module_criticality_rows(analysis, chosen, self.include_norm, self.samples)
-            about = module_criticality_about(analysis, self.include_norm, self.samples)
+            about = {**module_criticality_about(analysis, self.include_norm, self.samples), SEARCH: None}
         else:
             rows = rerandomized_rows(analysis.evaluator, baseline, chosen, self.draws, self.include_norm)
             about = {"draws": self.draws, "include_norm": self.include_norm}
@@ -221,16 +223,12 @@ class CriticalityScore(ComponentScorer):
     ) -> None:
         table, folder = self.table(analysis), self.folder(analysis)
         changes = {component: self._change(analysis, component) for component in found}
-        drops = {row["component"]: row["drop"] for row in table.rows if "drop" in row}
-        ranks = criticality_ranks(
-            {component: made.result.criticality for component, made in found.items()},
-            {component: drops.get(component, 0.0) for component in found},
-        )
         rows = [
             {
                 "component": component,
                 "criticality": made.result.criticality,
-                "criticality_rank": ranks[component],
+                # Among all of them, below.
+                "criticality_rank": None,
                 "criticality_drop": made.result.curve[made.result.criticality],
                 **made.early(),
                 **({} if made.result.monotone is None else {"monotone": made.result.monotone}),
@@ -241,6 +239,7 @@ class CriticalityScore(ComponentScorer):
             for component, made in found.items()
         ]
         table.add("criticality", self._about(analysis, baseline, epsilon, found), rows)
+        rank_by_criticality(table)
         table.correlate("contribution_and_criticality", "contribution", "criticality")
         table.correlate("criticality_and_module_criticality", "criticality", "module_criticality")
         table.write()

@@ -20,7 +20,7 @@ from lit_transformer.importance.evaluation import Evaluation
 from lit_transformer.importance.evaluator import Evaluator, Observer
 from lit_transformer.importance.plan import Plan
 from lit_transformer.importance.ranking import random_order
-from lit_transformer.importance.tables import ScoreTable, differing, read_scores, table_text
+from lit_transformer.importance.tables import SEARCH, ScoreTable, differing, read_scores, table_text
 from lit_transformer.importance.variant import Variant, ablation
 from lit_transformer.module import LitTransformer
 from lit_transformer.report.curves import group_ablation_curve
@@ -61,6 +61,8 @@ class GroupAblation(ComponentScorer):
     Raises:
         UserError: A setting is out of its range, or was given where it can't matter.
     """
+
+    apart_by = ("order", "matched", "seeds")
 
     def __init__(
         self,
@@ -370,6 +372,7 @@ class GroupAblation(ComponentScorer):
             "chosen_on": "validation",
             "components": self.chosen(analysis),
             **decided,
+            **({SEARCH: "mixed"} if kept and before.get(SEARCH) != analysis.search else {}),
             **({"test_set": tests[0]} if tests else {}),
             "rows": [*kept, *made],
         }

@@ -41,6 +41,8 @@ class LayerAblation(ComponentScorer):
         UserError: The count is below 1.
     """
 
+    apart_by, rests_on_others = (), False
+
     def __init__(self, components: list[str] | None = None, count: int = 1) -> None:
         super().__init__(components)
         if count < 1:

@@ -90,6 +90,7 @@ def _bounds(component: str, made: Evaluation, intervals: DropIntervals | None, e
 
 def _measures(made: Evaluation, baseline: Evaluation) -> dict[str, Any]:
     measures: dict[str, Any] = {name: value for name, value in made.measures.items() if name != "bleu"}
-    if "loss" in measures:
+    # Another analysis may have recorded the loss of one of them.
+    if "loss" in measures and "loss" in baseline.measures:
         measures["loss_rise"] = measures["loss"] - baseline.measures["loss"]
     return measures

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 from lit_transformer.components import canonical_key
 from lit_transformer.errors import UserError
 from lit_transformer.importance.resampling import Array, checked_statistics, resampled_bleu
+from lit_transformer.importance.tables import ScoreTable
 
 GRID = tuple(tenths / 10 for tenths in range(11))
 """The values of alpha: 0.0 (initial weights), 0.1 ... 1.0 (trained weights)."""
@@ -173,8 +174,8 @@ def criticality_ranks(criticality: Mapping[str, float], drops: Mapping[str, floa
 
     Args:
         criticality: The score of each component, by id.
-        drops: Raw drop in BLEU points when each is ablated: the larger one ranks first among equal scores; what is
-            still equal ranks in canonical order (method.md 0.9).
+        drops: Raw drop in BLEU points when each is ablated, 0 where it is not known: the larger one ranks first among
+            equal scores; what is still equal ranks in canonical order (method.md 0.9).
 
     Returns:
         Ranks by component, in canonical order.
@@ -182,7 +183,7 @@ def criticality_ranks(criticality: Mapping[str, float], drops: Mapping[str, floa
     Raises:
         ValueError: A number is NaN or infinite.
     """
-    drops = drops or dict.fromkeys(criticality, 0.0)
+    drops = dict.fromkeys(criticality, 0.0) | dict(drops or {})
     for component in criticality:
         if not math.isfinite(criticality[component]) or not math.isfinite(drops[component]):
             raise ValueError(f"{component} has criticality {criticality[component]!r} and drop {drops[component]!r}")
@@ -190,6 +191,18 @@ def criticality_ranks(criticality: Mapping[str, float], drops: Mapping[str, floa
     ranked = sorted(order, key=lambda component: (-criticality[component], -drops[component]))
     ranks = {component: rank for rank, component in enumerate(ranked, 1)}
     return {component: ranks[component] for component in order}
+
+
+def rank_by_criticality(table: ScoreTable) -> None:
+    """Rank the components of a table by their criticality, equal ones by the drop that stands beside it.
+
+    To be called when either was scored, so that the ranks do not depend on which of the two came first.
+
+    Args:
+        table: The table; one without criticality is left as it is.
+    """
+    ranks = criticality_ranks(table.column("criticality"), table.column("drop"))
+    table.add_rows([{"component": component, "criticality_rank": rank} for component, rank in ranks.items()])
 
 
 def _result(

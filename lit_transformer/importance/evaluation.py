@@ -96,6 +96,10 @@ class Evaluation:
         """Return the BLEU points that are lost against the baseline; negative where this variant is better."""
         return baseline.bleu - self.bleu
 
+    def ids(self) -> list[list[int]]:
+        """Return the ids of each hypothesis, as a tokenizer takes them."""
+        return [sentence.tolist() for sentence in self.pieces.split(self.lengths.tolist())]
+
     def with_records(self, records: Mapping[str, Tensor]) -> Evaluation:
         """Return the evaluation with further records."""
         return replace(self, records={**self.records, **records})

@@ -116,8 +116,9 @@ class Evaluator:
         return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()[:32]
 
     def known(self, asked: Asked) -> bool:
-        """Whether it has been evaluated."""
-        return self._find(asked) is not None
+        """Whether it has been evaluated, with all that is to be recorded."""
+        found = self._find(asked)
+        return found is not None and self._recorder.complete(found)
 
     def evaluate(self, asked: Asked = Variant()) -> Evaluation:  # noqa: B008 - it is frozen
         """Return what a variant scores; from the journal if it was evaluated before.
@@ -132,6 +133,9 @@ class Evaluator:
         evaluation = self._find(asked)
         if evaluation is None:
             evaluation = self._decide(asked) if isinstance(asked, Question) else self._make(asked)
+            self._keep(evaluation)
+        elif not self._recorder.complete(evaluation):
+            evaluation = self._recorded(evaluation)
             self._keep(evaluation)
         if not evaluation.early:
             self.endless[evaluation.variant.name] = evaluation.measures["non_terminated"]
@@ -205,6 +209,7 @@ class Evaluator:
             observer(news["name"], news["bleu"])
 
     def _find(self, asked: Asked) -> Evaluation | None:
+        """Return what the journal has, whatever was recorded with it."""
         if isinstance(asked, Question):
             # Its own answer first: the exact one may be a later step's, and an analysis that was killed there and goes
             # on has to find what it found.
@@ -212,8 +217,7 @@ class Evaluator:
                 return answer
             # What is known exactly answers every other question.
             asked = asked.variant
-        found = self._journal.find(self.key(asked))
-        return found if found is not None and self._recorder.complete(found) else None
+        return self._journal.find(self.key(asked))
 
     def _is_plain(self, variant: Variant) -> bool:
         # The baseline is what `validate` decodes, so that the two give the same number.
@@ -262,8 +266,12 @@ class Evaluator:
             held=int(decoded.held.sum()),
             seconds=time.perf_counter() - started,
         )
-        with self._decoder.applied(variant):
-            texts = self._decoder.texts(decoded.ids())
+        return self._recorded(evaluation)
+
+    def _recorded(self, evaluation: Evaluation) -> Evaluation:
+        """Return an evaluation with what it lacks of all that is to be recorded."""
+        with self._decoder.applied(evaluation.variant):
+            texts = self._decoder.texts(evaluation.ids())
             return self._recorder.record(evaluation, self._decoder.model, self.scoring_set, texts)
 
     def _decide(self, question: Question) -> Evaluation:

@@ -70,6 +70,4 @@ def examples(
 
 
 def _hypotheses(evaluation: Evaluation, decode: Callable[[Sequence[int]], str]) -> list[str]:
-    ends = np.cumsum(evaluation.lengths.numpy())
-    pieces = evaluation.pieces.tolist()
-    return [decode(pieces[end - length : end]) for end, length in zip(ends, evaluation.lengths.tolist(), strict=True)]
+    return [decode(ids) for ids in evaluation.ids()]

@@ -23,7 +23,8 @@ class Journal:
 
     ``evaluations/<key>.safetensors`` holds token ids and per-sentence statistics and is written first; then a line in
     ``evaluations.jsonl`` names it. A process that is killed in between loses that one evaluation only. Each process
-    has a file of lines of its own and reads those of all.
+    has a file of lines of its own and reads those of all. An evaluation that is added again, with more records, has a
+    line for each time, of which the last one holds.
 
     Args:
         folder: Where to keep it; None keeps it in memory only.

@@ -39,30 +39,33 @@ class Recorder:
         self._chrf = CorpusChrF() if "chrf" in record else None
 
     def complete(self, evaluation: Evaluation) -> bool:
-        """Whether an evaluation has all that is to be recorded."""
-        wanted = {"loss": self._loss, "chrf": self._chrf is not None, "exact": self._exact}
-        return all(name in evaluation.records for name, asked in wanted.items() if asked)
+        """Whether an evaluation has all that is to be recorded; of one that stopped early, that is nothing."""
+        return evaluation.early or not self._lacking(evaluation)
 
     def record(
         self, evaluation: Evaluation, model: Transformer, scoring_set: ScoringSet, hypotheses: Sequence[str]
     ) -> Evaluation:
-        """Return the evaluation with its records.
+        """Return the evaluation with all that is to be recorded; what it has already stays, asked for or not.
 
         Args:
-            evaluation: What was evaluated.
+            evaluation: What was evaluated, whole.
             model: The variant of the model.
             scoring_set: The sentences.
             hypotheses: The texts, in the order of the corpus.
         """
-        records: dict[str, Tensor] = {}
-        if self._exact:
+        lacking, records = self._lacking(evaluation), dict[str, Tensor]()
+        if "exact" in lacking:
             equal = [a == b for a, b in zip(hypotheses, scoring_set.references, strict=True)]
             records["exact"] = torch.tensor(equal, dtype=torch.bool)
-        if self._chrf is not None:
+        if "chrf" in lacking and self._chrf is not None:
             records["chrf"] = self._chrf.sentence_statistics(hypotheses, scoring_set.references).to(torch.int32)
-        if self._loss:
+        if "loss" in lacking:
             records |= _teacher_forced(model, scoring_set)
         return evaluation.with_records(records)
+
+    def _lacking(self, evaluation: Evaluation) -> set[str]:
+        wanted = {"loss": self._loss, "chrf": self._chrf is not None, "exact": self._exact}
+        return {name for name, asked in wanted.items() if asked and name not in evaluation.records}
 
 
 def mean_loss(model: Transformer, batches: Sequence[Batch]) -> float:

@@ -25,6 +25,12 @@ SAME = ("format", "weights", "tokenizer", "scoring_set", "signature", "decoding"
 BESIDE = ("criticality_curves.csv", "group_ablation.csv", "examples.json")
 """Files that lie beside the scores, which say what they rest on."""
 
+PICTURES = ("contribution", "mean_contribution", "criticality", "group_ablation")
+"""Scorers that draw a picture, named after them."""
+
+SEARCH = "variant_search"
+"""How the variants of one scorer were decoded, in its section: like ``search``, which is of them all, or ``mixed``."""
+
 COMMON = ("component", "kind", "layer", "parameters", "baseline_bleu")
 """Columns that belong to no scorer alone."""
 
@@ -41,12 +47,13 @@ class ScoreTable:
     Args:
         folder: Where the files are.
         about: What the numbers rest on, as plain types; it goes into the JSON file.
+        pictures: The folder of the pictures, if there are any.
 
     Raises:
         UserError: There is a ``scores.json`` that is none.
     """
 
-    def __init__(self, folder: Path, about: Mapping[str, Any]) -> None:
+    def __init__(self, folder: Path, about: Mapping[str, Any], pictures: Path | None = None) -> None:
         self._folder = folder
         self.about = {"format": SCORES_FORMAT, **about}
         """What the numbers rest on."""
@@ -55,12 +62,16 @@ class ScoreTable:
         self._chosen: set[str] = set()
         self._columns: dict[str, list[str]] = {}
         self._correlations: dict[str, float] = {}
-        self._stale = False
+        self._stale: list[Path] = []
         if (folder / "scores.json").is_file():
             before = read_scores(folder)
             if other := differing(before, self.about):
                 log.warning("The scores in %s are of another %s, and are replaced.", folder, ", ".join(other))
-                self._stale = True
+                # Beside the new scores they would seem to be of the same model and sentences.
+                self._stale = [folder / name for name in BESIDE]
+                # Others may be in the same folder, of another checkpoint.
+                drawn = [name for name in PICTURES if name in before]
+                self._stale += [] if pictures is None else [pictures / f"{name}.png" for name in drawn]
             else:
                 # What is no object is of no scorer: the earlier analysis told it of itself.
                 self._sections = {
@@ -68,6 +79,9 @@ class ScoreTable:
                     for name, value in before.items()
                     if name not in (*self.about, "columns", "correlations") and isinstance(value, dict)
                 }
+                if "search" in before and not any(SEARCH in section for section in self._sections.values()):
+                    # Written before it stood in the sections.
+                    self._sections = {name: {SEARCH: before["search"]} | s for name, s in self._sections.items()}
                 self._correlations = dict(before.get("correlations", {}))
                 self._columns = {name: list(columns) for name, columns in before.get("columns", {}).items()}
                 self._rows = {row["component"]: dict(row) for row in before["components"]}
@@ -82,6 +96,10 @@ class ScoreTable:
             for component in sorted(self._rows, key=canonical_key)
         ]
 
+    def column(self, name: str) -> dict[str, float]:
+        """Return a column of numbers by component id, of the components that have it."""
+        return {component: float(row[name]) for component, row in self._rows.items() if row.get(name) is not None}
+
     def section(self, name: str) -> dict[str, Any]:
         """Return what a scorer has told of the whole model, now or in an earlier analysis of the same; else nothing."""
         return dict(self._sections.get(name, {}))
@@ -91,10 +109,11 @@ class ScoreTable:
 
         Args:
             section: Name of the scorer.
-            settings: How it scored, and what it found of the whole model; plain types.
+            settings: How it scored, and what it found of the whole model; plain types. ``variant_search`` where that is
+                not what the table rests on: ``mixed``, or None where no variant was decoded.
             rows: One per component, with ``component`` and the columns.
         """
-        self._sections[section] = dict(settings)
+        self._sections[section] = {**({SEARCH: self.about["search"]} if "search" in self.about else {}), **settings}
         columns = list(dict.fromkeys(name for row in rows for name in row if name not in COMMON))
         replaced = {*columns, *self._columns.get(section, ())}
         given = {str(row["component"]) for row in rows}
@@ -128,12 +147,8 @@ class ScoreTable:
             first: A column of numbers.
             second: Another one.
         """
-        columns = [
-            {component: float(row[column]) for component, row in self._rows.items() if row.get(column) is not None}
-            for column in (first, second)
-        ]
         self._correlations.pop(name, None)
-        if (found := rank_correlation(*columns)) is not None:
+        if (found := rank_correlation(self.column(first), self.column(second))) is not None:
             self._correlations[name] = found
 
     def write(self) -> None:
@@ -143,11 +158,9 @@ class ScoreTable:
             UserError: A file can't be written.
             ValueError: A number is not finite.
         """
-        if self._stale:
-            # Beside the new scores they would seem to be of the same model and sentences.
-            for name in BESIDE:
-                (self._folder / name).unlink(missing_ok=True)
-            self._stale = False
+        for path in self._stale:
+            path.unlink(missing_ok=True)
+        self._stale = []
         # Those of another choice, of which no scorer tells anything any more.
         self._rows = {
             component: row
@@ -159,10 +172,16 @@ class ScoreTable:
         columns = list(dict.fromkeys(name for row in found for name in row))
         # Both texts are made before either is written, so that a bad number leaves no half of a pair.
         found_together = {"correlations": dict(sorted(self._correlations.items()))} if self._correlations else {}
-        content = {**self.about, **self._sections, **found_together, "columns": self._columns, "components": rows}
+        content = {**self._told(), **self._sections, **found_together, "columns": self._columns, "components": rows}
         text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
         write_text(self._folder / "scores.json", text + "\n")
         write_text(self._folder / "scores.csv", table_text(columns, found))
+
+    def _told(self) -> dict[str, Any]:
+        """Return what all numbers rest on, those of earlier analyses too."""
+        searches = {section.get(SEARCH) for section in self._sections.values()} - {None}
+        alike = searches <= {self.about.get("search")}
+        return {name: value for name, value in self.about.items() if name != "search" or alike}
 
 
 def differing(scores: Mapping[str, Any], about: Mapping[str, Any]) -> list[str]:

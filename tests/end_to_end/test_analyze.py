@@ -17,8 +17,6 @@ from lit_transformer.importance.question import Question
 from tests.end_to_end.forking import run_on_two
 from tests.end_to_end.running import COMPONENTS, EVERYTHING, config_of, of, read_csv, read_json, results, run, succeed
 
-PICTURES = {"criticality.png", "group_ablation.png"}
-
 
 def test_analyze_scores_every_component(trained: Path, tmp_path: Path) -> None:
     finished = succeed(of("analyze", trained), tmp_path)
@@ -56,12 +54,12 @@ def test_analyze_leaves_the_checkpoint_alone_and_repeats_itself(trained: Path, t
 def test_the_configuration_makes_all_again_that_stands_in_the_scores(trained: Path, tmp_path: Path) -> None:
     """However many analyses it took: the last one that a study makes has a scorer of its own."""
     succeed(of("analyze", trained), tmp_path)
-    for more in ("LayerAblation", "ContributionScore"):
-        succeed(of("analyze", trained, f"--trainer.callbacks+=callbacks.{more}"), tmp_path)
+    for more in (["LayerAblation"], ["ContributionScore", "--trainer.callbacks.epsilon=9"], ["ContributionScore"]):
+        succeed(of("analyze", trained, f"--trainer.callbacks+=callbacks.{more[0]}", *more[1:]), tmp_path)
     succeed(of("analyze", trained, "--components=d:sa"), tmp_path)
     folder = trained / "analysis/average"
     names = [entry["class_path"] for entry in config_of(folder)["trainer"]["callbacks"]]
-    assert names == ["callbacks.ContributionScore", "callbacks.LayerAblation"]
+    assert names == ["callbacks.LayerAblation", "callbacks.ContributionScore"]
     for place in (folder, folder / "selected"):
         output = tmp_path / f"again-{place.name}"
         succeed(["analyze", "--config", str(place / "config.yaml"), "--output", str(output)], tmp_path)
@@ -80,6 +78,21 @@ def test_the_configuration_of_a_fit_that_scores_makes_its_analysis_again(trained
     succeed(["analyze", "--config", str(folder / "config.yaml"), "--output", "again"], tmp_path)
     again = tmp_path / "again/analysis" / folder.name
     assert read_csv(again / "scores.csv") == read_csv(folder / "scores.csv")
+
+
+def test_the_order_of_scorers_makes_no_difference(trained: Path, tmp_path: Path) -> None:
+    # So large an epsilon that several components are alike.
+    scorers = ["ContributionScore"], ["CriticalityScore", "--trainer.callbacks.epsilon=20"]
+    found = []
+    for output, order in (("there", scorers), ("back", scorers[::-1])):
+        for scorer, *more in order:
+            given = f"--trainer.callbacks+=callbacks.{scorer}", *more, "--components=d:*", "--output", output
+            succeed(of("analyze", trained, *given), tmp_path)
+        found.append(read_csv(tmp_path / output / "analysis/average/selected/scores.csv"))
+    assert found[0] == found[1]
+    alike = [row for row in found[0] if row["criticality"] == "0.0"]
+    ranked = sorted(alike, key=lambda row: int(row["criticality_rank"]))
+    assert [row["component"] for row in ranked] != [row["component"] for row in alike]
 
 
 def test_analyze_takes_the_callback_as_configured(trained: Path, tmp_path: Path) -> None:
@@ -141,6 +154,17 @@ class TestEveryScorer:
         succeed(of("analyze", trained, *options, "--components=d:ff:1"), tmp_path)
         assert read_json(trained / "analysis/average/selected/scores.json")["search"] == search
 
+    def test_of_each_scorer_how_its_variants_were_decoded(self, trained: Path, tmp_path: Path) -> None:
+        ablation = "--trainer.callbacks+=callbacks.GroupAblation", "--trainer.callbacks.k=1"
+        for scorer, decoding in (("Contribution", "plain"), ("Criticality", "verified")):
+            order = f"--trainer.callbacks.order={scorer.lower()}", f"--decoding={decoding}", "--components=d:ff"
+            added = f"--trainer.callbacks+=callbacks.{scorer}Score"
+            succeed(of("analyze", trained, added, *ablation, *order), tmp_path)
+        about = read_json(trained / "analysis/average/selected/scores.json")
+        told = {name: about[name].get("variant_search") for name in ("contribution", "criticality", "group_ablation")}
+        assert told == {"contribution": "plain", "criticality": "verified", "group_ablation": "mixed"}
+        assert "search" not in about
+
     @pytest.mark.parametrize("beam", [1, 4])
     def test_plain_decoding_gives_the_same_scores(self, trained: Path, tmp_path: Path, beam: int) -> None:
         scorer = "--trainer.callbacks+=callbacks.CriticalityScore", "--trainer.callbacks.grid=full"
@@ -199,11 +223,15 @@ class TestOptions:
     def test_scores_of_another_set_replace_all_tables_and_say_so(self, trained: Path, tmp_path: Path) -> None:
         succeed(of("analyze", trained, *EVERYTHING), tmp_path)
         folder = trained / "analysis/average/selected"
-        assert (folder / "group_ablation.csv").is_file()
+        assert {path.name for path in folder.iterdir()} > {
+            "group_ablation.csv",
+            "group_ablation.png",
+            "criticality.png",
+        }
         finished = succeed(of("analyze", trained, "--components=d:*", "--data.validation_size=10"), tmp_path)
         assert "are of another scoring_set, and are replaced" in finished.errors
         made = {"config.yaml", "scores.csv", "scores.json", "examples.json", "contribution.png"}
-        assert {path.name for path in folder.iterdir()} == made | PICTURES
+        assert {path.name for path in folder.iterdir()} == made
         assert read_json(folder / "scores.json")["baseline"]["sentences"] == 10
 
     def test_a_sample_is_marked_and_written_apart(self, trained: Path, tmp_path: Path) -> None:
@@ -286,6 +314,16 @@ def test_exact_scores_are_those_without_early_ones_before(trained: Path, tmp_pat
     made = results(tmp_path / "both")
     assert made.items() >= results(tmp_path / "exact").items()
     assert read_json(folder / "scores.json").keys().isdisjoint({"confidence"})
+
+
+def test_where_all_stopped_early_no_examples_of_earlier_scores_stay(trained: Path, tmp_path: Path) -> None:
+    folder = trained / "analysis/average/selected"
+    succeed(of("analyze", trained, "--components=d:sa"), tmp_path)
+    assert read_json(folder / "examples.json")["most"]["component"].startswith("d:sa")
+    with mock.patch.object(Evaluator, "_decide", decided_at_once):
+        succeed(of("analyze", trained, "--components=d:ff", "--confidence=0.999"), tmp_path)
+    assert {row["early"] for row in read_csv(folder / "scores.csv")} == {"True"}
+    assert not (folder / "examples.json").exists()
 
 
 def test_two_processes_make_the_same_files(whole: Path, trained: Path, tmp_path: Path) -> None:

@@ -40,6 +40,16 @@ def test_the_rise_of_the_loss() -> None:
     assert (row["loss"], row["loss_rise"]) == (2.0, 0.5)
 
 
+@pytest.mark.parametrize("place", ["baseline", "ablation"])
+def test_where_only_one_of_the_two_has_a_record_there_is_no_rise(place: str) -> None:
+    pieces = torch.full((SENTENCES,), 4, dtype=torch.int32)
+    recorded = {"loss": torch.full((SENTENCES,), 8.0), "reference_pieces": pieces, "correct_pieces": pieces}
+    made = {name: evaluation(10, records=recorded if name == place else {}) for name in ("baseline", "ablation")}
+    [row] = contribution_table(made["baseline"], {"d:ff:1": made["ablation"]}, 0.5, 5).rows
+    assert "loss_rise" not in row
+    assert ("loss" in row) == (place == "ablation")
+
+
 def test_one_that_stopped_early_has_the_bounds_of_its_decision() -> None:
     decision = {
         "answer": "above",

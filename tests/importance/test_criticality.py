@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import itertools
 import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,11 +17,13 @@ from lit_transformer.importance.criticality import (
     criticality_ranks,
     full,
     is_close,
+    rank_by_criticality,
     run_search,
     scan,
     threshold,
 )
 from lit_transformer.importance.resampling import resample_counts
+from lit_transformer.importance.tables import ScoreTable, read_scores
 
 FALLING = dict(zip(GRID, [9.0, 7.0, 5.0, 3.0, 1.0, 0.6, 0.5, 0.49, 0.2, 0.1], strict=False))
 # Below epsilon at 0.3, above it again at 0.4 to 0.6.
@@ -143,6 +148,46 @@ def test_ranks_break_ties_by_drop_and_then_canonically() -> None:
     assert criticality_ranks(criticality, drops) == {"e:sa:1": 5, "e:ff:1": 1, "d:sa:1": 3, "d:sa:2": 4, "d:ff:1": 2}
     assert list(criticality_ranks(criticality)) == ["e:sa:1", "e:ff:1", "d:sa:1", "d:sa:2", "d:ff:1"]
     assert criticality_ranks(criticality)["d:sa:1"] == 2
+
+
+DROPS = {"d:sa:1": -0.1, "d:sa:2": 0.3, "d:ff:1": 9.0, "d:ff:2": 0.0}
+CRITICALITY = {"d:sa:1": 0.4, "d:sa:2": 0.4, "d:ff:1": 0.1, "d:ff:2": 0.4}
+
+
+def scored(table: ScoreTable, section: str, column: str, values: Mapping[str, float]) -> None:
+    rows = [{"component": component, column: value} for component, value in values.items()]
+    table.add(section, {}, [{**row, "criticality_rank": None} if column == "criticality" else row for row in rows])
+    rank_by_criticality(table)
+    table.write()
+
+
+@pytest.mark.parametrize("together", [True, False], ids=["in one analysis", "in two"])
+@pytest.mark.parametrize("order", list(itertools.permutations(["drop", "criticality", "other drops"])), ids=" ".join)
+def test_ranks_are_of_what_stands_there_whatever_came_first(
+    tmp_path: Path, order: Sequence[str], together: bool
+) -> None:
+    drops = {"drop": DROPS, "other drops": {"d:sa:1": 5.0, "d:ff:1": 1.0}}
+    table = ScoreTable(tmp_path, {})
+    for name in order:
+        if name == "criticality":
+            scored(table, "criticality", "criticality", CRITICALITY)
+        else:
+            scored(table, "contribution", "drop", drops[name])
+        table = table if together else ScoreTable(tmp_path, {})
+    rows = read_scores(tmp_path)["components"]
+    found = {row["component"]: row["criticality_rank"] for row in rows}
+    of_now = drops[next(name for name in reversed(order) if name in drops)]
+    assert found == criticality_ranks(CRITICALITY, of_now)
+    assert found == (
+        {"d:sa:1": 3, "d:sa:2": 1, "d:ff:1": 4, "d:ff:2": 2}
+        if of_now is DROPS
+        else {"d:sa:1": 1, "d:sa:2": 2, "d:ff:1": 4, "d:ff:2": 3}
+    )
+
+
+def test_without_criticality_there_is_no_rank_of_it(tmp_path: Path) -> None:
+    scored(ScoreTable(tmp_path, {}), "contribution", "drop", DROPS)
+    assert all(row.keys() == {"component", "drop"} for row in read_scores(tmp_path)["components"])
 
 
 def test_nan_is_never_a_rank() -> None:

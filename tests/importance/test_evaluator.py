@@ -200,14 +200,6 @@ class TestJournal:
         assert plain.key(drafted) == scorer.key(ablation("d:ff:1", "d:ff:2", plain=True))
         assert len({plain.key(variant) for variant in moved}) == 1
 
-    def test_without_a_record_that_is_wanted_it_is_made_again(self, model: Transformer, batches: list[Batch]) -> None:
-        journal = Journal()
-        evaluator(model, batches, journal=journal).evaluate()
-        recording = evaluator(model, batches, journal=journal, recorder=Recorder(["loss"]))
-        assert not recording.known(Variant())
-        assert recording.evaluate().measures["loss"] > 0
-        assert recording.known(Variant())
-
 
 def scan(component: str) -> Steps:
     """A chain that goes on as long as BLEU rises, and returns how far it went."""

@@ -102,6 +102,63 @@ def test_those_of_another_model_do_not(tmp_path: Path, about: dict[str, str]) ->
     assert "contribution" not in content
 
 
+CRITICAL = {"component": "e:sa:1", "criticality": 0.3}
+
+
+def test_how_variants_were_decoded_is_told_of_each_scorer(tmp_path: Path) -> None:
+    """And of all of them only where it is true of all."""
+    written(tmp_path, *ROWS, search="plain")
+    assert read_scores(tmp_path)["search"] == "plain"
+    written(tmp_path, CRITICAL, section="criticality", search="verified")
+    content = read_scores(tmp_path)
+    assert "search" not in content
+    assert content["contribution"]["variant_search"] == "plain"
+    assert content["criticality"]["variant_search"] == "verified"
+    written(tmp_path, *ROWS, search="verified")
+    content = read_scores(tmp_path)
+    assert {content["search"], content["contribution"]["variant_search"]} == {"verified"}
+
+
+@pytest.mark.parametrize(("of_its_own", "told"), [("mixed", False), (None, True)])
+def test_a_scorer_that_was_decoded_otherwise_or_not_at_all(tmp_path: Path, of_its_own: str | None, told: bool) -> None:
+    table = ScoreTable(tmp_path, {**ABOUT, "search": "plain"})
+    table.add("contribution", {}, ROWS)
+    table.add("other", {"variant_search": of_its_own}, [])
+    table.write()
+    assert ("search" in read_scores(tmp_path)) == told
+
+
+def test_what_an_earlier_version_told_of_all_is_that_of_its_scorers(tmp_path: Path) -> None:
+    table = written(tmp_path, *ROWS, search="plain")
+    content = read_scores(tmp_path)
+    del content["contribution"]["variant_search"]
+    (tmp_path / "scores.json").write_text(json.dumps(content), encoding="utf-8")
+    written(tmp_path, CRITICAL, section="criticality", search="verified")
+    content = read_scores(tmp_path)
+    assert "search" not in content
+    assert content["contribution"] == table.section("contribution")
+
+
+@pytest.mark.parametrize("apart", [False, True])
+def test_pictures_go_with_the_scores_that_they_are_of(tmp_path: Path, apart: bool) -> None:
+    folder, pictures = tmp_path / "analysis", tmp_path / "report" if apart else tmp_path / "analysis"
+    written(folder, *ROWS)
+    written(folder, CRITICAL, section="criticality")
+    others = {"group_ablation.png", "scatter.png", "criticality.svg", "index.html"}
+    pictures.mkdir(exist_ok=True)
+    for name in {"contribution.png", "criticality.png"} | others:
+        (pictures / name).touch()
+    for weights, left in (("a", {"contribution.png", "criticality.png"} | others), ("b", others)):
+        table = ScoreTable(folder, {**ABOUT, "weights": weights}, pictures)
+        table.add("contribution", {}, ROWS)
+        table.write()
+        # Of another checkpoint, of a report, or the user's own.
+        assert {path.name for path in pictures.iterdir()} - {"scores.csv", "scores.json"} == left
+    (pictures / "contribution.png").touch()
+    table.write()
+    assert (pictures / "contribution.png").is_file()
+
+
 def test_correlation_of_two_columns(tmp_path: Path) -> None:
     rows = [{"component": f"d:sa:{n}", "drop": float(n), "mean_drop": float(-n)} for n in range(1, 4)]
     table = ScoreTable(tmp_path, ABOUT)
