@@ -10,6 +10,7 @@ from typing_extensions import override
 
 from callbacks.component_scorer import ComponentScorer, expected_cost, log_scores
 from lit_transformer.analysis import Analysis
+from lit_transformer.chrf import CorpusChrF
 from lit_transformer.errors import UserError
 from lit_transformer.files import write_text
 from lit_transformer.importance.chains import Chain
@@ -102,6 +103,8 @@ class ContributionScore(ComponentScorer):
         exact = {name: analysis.evaluator.exact_matches(found) for name, found in ablations.items()}
         exact = {"baseline": analysis.evaluator.exact_matches(baseline), **exact}
         section = {**made.about, **analysis.decided, **({"exact_match": exact} if exact["baseline"] else {})}
+        if any("chrf" in found.measures for found in (baseline, *ablations.values())):
+            section["chrf_signature"] = CorpusChrF().signature
         table = self.table(analysis)
         table.add(f"{self._prefix}contribution", section, made.rows)
         # Equal ones rank by the drop, which is another now.

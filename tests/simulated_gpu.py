@@ -258,6 +258,8 @@ def _let_torch_believe() -> None:
     answers: dict[str, Any] = {
         "is_available": True,
         "is_bf16_supported": True,
+        # Asked by optimizers of older versions, in a build for CUDA.
+        "is_current_stream_capturing": False,
         "device_count": 1,
         "current_device": 0,
         "get_device_name": NAME,

@@ -130,7 +130,7 @@ def test_fresh_weights_of_the_norm_too(setup: Setup, include_norm: bool, monkeyp
     setup.trainer(callbacks, max_steps=2).fit(setup.module(), datamodule=setup.data())
     assert [bool(weight.eq(1).all()) for weight in seen] == [include_norm] * 2
     about = json.loads((setup.folder / "analysis/best-loss/selected/scores.json").read_text())
-    assert about["rerandomize"] == {"draws": 2, "include_norm": include_norm}
+    assert about["rerandomize"] == {"draws": 2, "include_norm": include_norm, "variant_search": "verified"}
 
 
 OTHER = {"epsilon": "2%", "search": "bisect", "grid": "full", "draws": 3, "samples": 4}

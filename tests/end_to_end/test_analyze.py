@@ -250,6 +250,7 @@ class TestOptions:
         succeed(of("analyze", trained, "--record", "[loss,chrf]"), tmp_path)
         about = read_json(trained / "analysis/average/scores.json")
         assert about["baseline"]["loss"] == pytest.approx(torch.tensor(loss).log().item(), abs=1e-4)
+        assert about["contribution"]["chrf_signature"].startswith("nrefs:1|case:mixed|eff:yes|nc:6")
         rows = read_csv(trained / "analysis/average/scores.csv")
         assert all(0 < float(row["token_accuracy"]) < 1 and 0 < float(row["chrf"]) < 100 for row in rows)
         row = rows[0]
