@@ -7,7 +7,7 @@ DATA ?= data/multi30k
 newest = "$$(ls -td runs/$(1)/*/ | head -n 1)"
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench multi30k study study-grammar clean
+.PHONY: help demo test test-lowest lint bench multi30k study study-grammar clean
 
 help: ## Show the targets.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "make %-13s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -42,6 +42,14 @@ study-grammar: $(READY) ## The same for a small model on the built-in corpus, wi
 test: lint ## Lint, check the types, and run all tests.
 	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile
 
+# Made anew each time, because what is asked for may be older now. wandb-workspaces is not among it: it asks for a newer wandb.
+test-lowest: ## Run the tests with the oldest versions that pyproject.toml allows, in .venv-lowest (Python 3.11).
+	$(PYTHON) -m venv --clear .venv-lowest
+	.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check uv
+	.venv-lowest/bin/uv pip install --quiet --python .venv-lowest/bin/python --resolution lowest-direct --editable .
+	.venv-lowest/bin/uv pip install --quiet --python .venv-lowest/bin/python build pip playwright pytest pytest-xdist setuptools
+	.venv-lowest/bin/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile
+
 lint: $(READY) ## Check style and types.
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -51,5 +59,5 @@ bench: $(READY) ## Run the timed comparisons.
 	@for file in benchmarks/*.py; do echo "$$file"; $(BIN)/python "$$file" || exit 1; done
 
 clean: ## Remove .venv, caches and build output; runs/ stays.
-	rm -rf .venv build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .venv-lowest build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
