@@ -13,6 +13,7 @@ from pathlib import Path
 from lit_transformer import __version__
 from lit_transformer.errors import FirstProcessGoneError, UserError
 from lit_transformer.parser_messages import parser_line
+from lit_transformer.signals import Terminated, ended_by_sigterm
 from lit_transformer.terminal import QUIET, is_first_process, is_live, is_quiet
 
 DEBUG = "LIT_TRANSFORMER_DEBUG"
@@ -66,24 +67,8 @@ def main(args: Sequence[str] | None = None) -> None:
             os.environ[variable] = "1"
     _set_up_environment()
     try:
-        args = with_config_paths(args)
-        _set_up_messages()
-        if args[0] == "study":
-            from lit_transformer.study.command import main as study
-
-            study(args[1:], find_config)
-            return
-        if args[0] == "report":
-            from lit_transformer.report.command import main as report
-
-            report(args[1:])
-            return
-        from lit_transformer.cli import TransformerCLI
-
-        _set_up_lightning_messages()
-        # LightningCLI and the processes that DDP starts read the command line themselves.
-        sys.argv[1:] = args
-        TransformerCLI()
+        with ended_by_sigterm():
+            _run(with_config_paths(args))
     except (KeyboardInterrupt, SystemExit) as stop:
         status = status_of_signal(stop)
         if status is None or (status == INTERRUPTED and os.environ.get(DEBUG)):
@@ -105,12 +90,33 @@ def main(args: Sequence[str] | None = None) -> None:
     _leave_process_group()
 
 
+def _run(args: list[str]) -> None:
+    _set_up_messages()
+    if args[0] == "study":
+        from lit_transformer.study.command import main as study
+
+        study(args[1:], find_config)
+        return
+    if args[0] == "report":
+        from lit_transformer.report.command import main as report
+
+        report(args[1:])
+        return
+    from lit_transformer.cli import TransformerCLI
+
+    _set_up_lightning_messages()
+    # LightningCLI and the processes that DDP starts read the command line themselves.
+    sys.argv[1:] = args
+    TransformerCLI()
+
+
 def status_of_signal(stop: BaseException) -> int | None:
     """Return the exit status of a command that Ctrl-C or a scheduler's SIGTERM ended; None for another end."""
     # Lightning answers the first with an exit of status 1, the second with one that would look like success.
     if isinstance(stop, KeyboardInterrupt) or isinstance(stop.__context__, KeyboardInterrupt):
         return INTERRUPTED
-    return TERMINATED if type(stop).__name__ == "SIGTERMException" else None
+    # The second is Lightning's, which need not be loaded yet.
+    return TERMINATED if isinstance(stop, Terminated) or type(stop).__name__ == "SIGTERMException" else None
 
 
 def overview() -> str:

@@ -8,19 +8,23 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from pytorch_lightning.utilities.exceptions import SIGTERMException
+
+class Terminated(SystemExit):
+    """SIGTERM ended the work."""
 
 
 @contextmanager
 def ended_by_sigterm() -> Iterator[None]:
-    """Let SIGTERM end the work as Ctrl-C does; Lightning sees to that in its own loops only.
+    """Let SIGTERM end the work as Ctrl-C does, but for Lightning's loops, which see to that themselves.
 
     Raises:
-        SIGTERMException: The signal came; it is a `SystemExit`.
+        Terminated: The signal came.
     """
 
     def end(*_: Any) -> None:
-        raise SIGTERMException
+        # Lightning's own answer, which ends a loop between two steps, calls this one too.
+        if signal.getsignal(signal.SIGTERM) is end:
+            raise Terminated
 
     # A program that uses the package may have its own answer to the signal.
     if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:

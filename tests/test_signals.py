@@ -5,9 +5,8 @@ import signal
 import threading
 
 import pytest
-from pytorch_lightning.utilities.exceptions import SIGTERMException
 
-from lit_transformer.signals import ended_by_sigterm
+from lit_transformer.signals import Terminated, ended_by_sigterm
 
 
 def test_the_signal_ends_the_work_and_then_has_its_own_meaning_again() -> None:
@@ -19,7 +18,7 @@ def test_the_signal_ends_the_work_and_then_has_its_own_meaning_again() -> None:
             os.kill(os.getpid(), signal.SIGTERM)
             done.append("work")
 
-    with pytest.raises(SIGTERMException):
+    with pytest.raises(Terminated):
         work()
     assert done == []
     assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
