@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import logging
 import os
 import sys
@@ -12,6 +11,7 @@ from pathlib import Path
 
 from lit_transformer import __version__
 from lit_transformer.errors import FirstProcessGoneError, UserError
+from lit_transformer.other_processes import leave_process_group, lost_connection
 from lit_transformer.parser_messages import parser_line
 from lit_transformer.signals import Terminated, ended_by_sigterm
 from lit_transformer.terminal import QUIET, is_first_process, is_live, is_quiet
@@ -75,19 +75,19 @@ def main(args: Sequence[str] | None = None) -> None:
             raise
         if is_first_process():
             what = "interrupted" if status == INTERRUPTED else "terminated"
-            how = GOING_ON.get(args[0], "the same command starts again")
-            print(f"lit-transformer: {what}. What was written is whole; {how}.", file=sys.stderr)
+            print(f"lit-transformer: {what}. What was written is whole; {_how_to_go_on(args[0])}.", file=sys.stderr)
         raise SystemExit(status) from None
     except Exception as error:
-        message = message_for_user(error)
+        lost = lost_connection(error)
+        message = message_for_user(error) if lost is None else f"{lost}; {_how_to_go_on(args[0])}."
         if message is None or os.environ.get(DEBUG):
             raise
-        # Once on each node: what is wrong may be wrong on one of them only.
-        if os.environ.get("LOCAL_RANK", "0") == "0" or isinstance(error, FirstProcessGoneError):
+        # Once on each node: what is wrong may be wrong on one of them only. A process that is gone says nothing itself.
+        if os.environ.get("LOCAL_RANK", "0") == "0" or lost or isinstance(error, FirstProcessGoneError):
             print(f"lit-transformer: error: {message}", file=sys.stderr)
-        _leave_process_group()
+        leave_process_group()
         raise SystemExit(2) from None
-    _leave_process_group()
+    leave_process_group()
 
 
 def _run(args: list[str]) -> None:
@@ -108,6 +108,10 @@ def _run(args: list[str]) -> None:
     # LightningCLI and the processes that DDP starts read the command line themselves.
     sys.argv[1:] = args
     TransformerCLI()
+
+
+def _how_to_go_on(command: str) -> str:
+    return GOING_ON.get(command, "the same command starts again")
 
 
 def status_of_signal(stop: BaseException) -> int | None:
@@ -223,20 +227,6 @@ def _set_up_environment() -> None:
         os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
     # A process that has lost the first one would show a page of addresses in C++ before our line.
     os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
-
-
-def _leave_process_group() -> None:
-    """End the threads of the process group while Python is whole.
-
-    A thread of gloo that still holds a tensor while the interpreter ends aborts the process after all its work is done;
-    Lightning leaves the group by itself on GPUs only.
-    """
-    # A command that only prints its help has not loaded torch.
-    distributed = sys.modules.get("torch.distributed")
-    if distributed is not None and distributed.is_available() and distributed.is_initialized():
-        # What still refers to the group, such as the reducer of the wrapped model, would keep its threads.
-        gc.collect()
-        distributed.destroy_process_group()
 
 
 def _set_up_messages() -> None:

@@ -31,6 +31,7 @@ from lit_transformer.errors import UserError
 from lit_transformer.files import write_text
 from lit_transformer.loggers import run_loggers
 from lit_transformer.module import LitTransformer
+from lit_transformer.other_processes import end_launched
 from lit_transformer.run_folder import new_run_folder, remove_if_empty
 from lit_transformer.scoring import ScoringCallback
 from lit_transformer.terminal import is_quiet
@@ -151,6 +152,10 @@ class TransformerCLI(LightningCLI):
                 parser_kwargs={name: strict for name in self.subcommands()} | strict,
                 args=args,
             )
+        except BaseException:
+            if isinstance(trainer := getattr(self, "trainer", None), Trainer):
+                end_launched(trainer.strategy.launcher)
+            raise
         finally:
             finish()
             if self.new_folder is not None:

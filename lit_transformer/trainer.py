@@ -56,6 +56,9 @@ class Trainer(pl.Trainer):
         if isinstance(self.accelerator, CPUAccelerator) and str(kwargs.get("precision")) in ("16", "16-mixed"):
             raise UserError("--trainer.precision 16-mixed needs a GPU; on the CPU give 32 or bf16-mixed.")
         self.strategy.checkpoint_io = AtomicCheckpointIO()
+        # Lightning's handler tells the other processes by a collective that may fall between those of a step, and then
+        # all wait for each other (pytorch-lightning 2.6.6); its loops ask the first one before each batch anyway.
+        self._signal_connector._sigterm_notifier_fn = self._note_sigterm  # type: ignore[assignment, method-assign]
         self.config: dict[str, Any] | None = None
         self.started_from: Path | None = None
         self.started_weights: str | None = None
@@ -64,6 +67,9 @@ class Trainer(pl.Trainer):
         self.carries_initial_weights = True
         """Whether a run that starts from another's weights began, in the end, with that one's initial weights."""
         self.analysis_settings = AnalysisSettings()
+
+    def _note_sigterm(self, *_: Any) -> None:
+        self._signal_connector.received_sigterm = True
 
     @property
     def run_folder(self) -> Path:

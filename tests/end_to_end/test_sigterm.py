@@ -10,7 +10,8 @@ from unittest import mock
 
 import pytest
 
-from tests.end_to_end.forking import CAN_FORK, Forked
+from lit_transformer.module import LitTransformer
+from tests.end_to_end.forking import CAN_FORK, Forked, two_processes
 from tests.end_to_end.running import of, tiny_fit
 
 pytestmark = pytest.mark.skipif(not CAN_FORK, reason="forks, which autograd can't beside a GPU")
@@ -60,3 +61,24 @@ def test_study_while_a_command_of_its_own_runs(trained: Path, tmp_path: Path) ->
 
 def test_report(trained: Path, tmp_path: Path) -> None:
     check_terminated(["report", str(trained)], tmp_path, "lit_transformer.report.runs.read_run")
+
+
+@pytest.mark.parametrize("hook", ["on_train_batch_start", "on_after_backward", "on_train_batch_end"])
+def test_fit_on_two_processes_wherever_they_are_in_a_step(text: Path, tmp_path: Path, hook: str) -> None:
+    """Neither waits for the other in a collective of its own."""
+
+    def sent_to_the_first(self: LitTransformer, *_: object) -> None:
+        if self.global_step == 2 and self.global_rank == 0:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    patched = mock.patch.object(LitTransformer, hook, sent_to_the_first)
+    processes = two_processes(tiny_fit(text), tmp_path, hook=patched.start)
+    try:
+        assert processes[0].wait() == 143, processes[0].errors
+        # The second, which no launcher ends, is told by the first before a batch, or finds it gone.
+        assert processes[1].wait() in (143, 2), processes[1].errors
+    finally:
+        for process in processes:
+            process.kill()
+    assert processes[0].errors.splitlines()[-1].startswith("lit-transformer: terminated.")
+    assert not any("Traceback" in process.errors for process in processes)

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import collections
 import os
+import shutil
 import signal
 import sys
 import time
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 import torch
 
 from lit_transformer.importance import module_criticality
+from lit_transformer.module import LitTransformer
 from tests.end_to_end.forking import CAN_FORK, end_well, run_on_two, two_processes
 from tests.end_to_end.running import (
     COMPONENTS,
@@ -24,6 +27,7 @@ from tests.end_to_end.running import (
     of,
     read_csv,
     read_json,
+    run_process,
     succeed,
     tiny_fit,
 )
@@ -153,6 +157,45 @@ def test_no_thread_of_the_process_group_outlives_a_command(
 
 def test_the_last_checkpoint_is_read_by_one_process(pair: Path) -> None:
     assert load(pair / "runs/demo/version_0/checkpoints/last.ckpt")["global_step"] == 24
+
+
+def test_what_the_first_process_finds_wrong_is_one_line(text: Path, tmp_path: Path) -> None:
+    """While the one that it has started waits for it."""
+    shutil.copytree(text, tmp_path / "text")
+    with (tmp_path / "text/train.de").open("a", encoding="utf-8") as file:
+        file.write("Eine Zeile zu viel.\n")
+    finished = run_process(tiny_fit(tmp_path / "text", devices=2, strategy="ddp"), tmp_path, timeout=300)
+    assert finished.status == 2
+    assert finished.errors.splitlines()[-1].startswith("lit-transformer: error:")
+    assert "has 200 lines" in finished.errors.splitlines()[-1]
+    assert finished.errors.count("error:") == 1
+    assert "Traceback" not in finished.errors
+
+
+@pytest.mark.skipif(not CAN_FORK, reason="forks, which autograd can't beside a GPU")
+@pytest.mark.parametrize("dying", [0, 1])
+def test_a_process_that_dies_in_training_is_told_in_one_line(text: Path, tmp_path: Path, dying: int) -> None:
+    """Without a launcher that watches them, as on two nodes."""
+
+    def die(self: LitTransformer, *_: object) -> None:
+        if self.global_step == 2 and self.global_rank == dying:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    processes = two_processes(
+        tiny_fit(text), tmp_path, hook=mock.patch.object(LitTransformer, "on_after_backward", die).start
+    )
+    left = processes[1 - dying]
+    try:
+        assert left.wait() == 2, left.errors
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+    last = left.errors.splitlines()[-1]
+    assert last.startswith("lit-transformer: error: another process of this command has ended (")
+    assert last.endswith("fit --ckpt_path RUN goes on from its last checkpoint, if it has one.")
+    assert left.errors.count("lit-transformer: error:") == 1
+    assert "Traceback" not in left.errors
 
 
 @pytest.mark.skipif(not CAN_FORK, reason="forks, which autograd can't beside a GPU")
