@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[1]
 FLOORS = (
     {"lit_transformer"},
     {"errors"},
-    {"files", "components", "signals", "terminal"},
+    {"files", "components", "other_processes", "signals", "terminal"},
     {"bleu", "data", "checkpoints", "checkpoint_settings", "metrics_log", "recipe", "run_folder"},
     {"tracking"},
     {"model", "loggers", "progress", "terminal_tables", "translations"},
