@@ -256,12 +256,21 @@ class Analysis:
         return corpus.texts(range(len(corpus)) if rows is None else rows)
 
     def open_split(self, split: str) -> EncodedCorpus:
-        """Open a split of the corpus: the first process makes what the others then find in the caches."""
-        if self.is_first:
-            self.data.open_split(split)
-        if self.dealer.size > 1:
-            torch.distributed.barrier()
-        return self.data.open_split(split)
+        """Open a split of the corpus: the first process makes what the others then find in the caches.
+
+        Raises:
+            UserError: A process can't open it; all of them raise it, so that none goes on alone.
+        """
+        for has_turn in (self.is_first, not self.is_first):
+            wrong = []
+            try:
+                if has_turn:
+                    self.data.open_split(split)
+            except UserError as error:
+                wrong = [str(error)]
+            if found := self.dealer.gather(wrong):
+                raise UserError(found[0])
+        return self.data.encoded[split]
 
     def _training_rows(self) -> Any:
         return self.data.sample_rows("train", TRAINING_SAMPLE)

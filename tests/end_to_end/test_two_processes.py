@@ -112,6 +112,19 @@ def test_a_set_that_cannot_be_shared_evenly_is_scored_once(trained: Path, tmp_pa
     assert one["scores"]["test/bleu"] > 5
 
 
+def test_a_split_that_cannot_be_opened_is_left_out_by_both(trained: Path, tmp_path: Path) -> None:
+    """None goes on alone, which would wait for the other."""
+    options = "--trainer.callbacks.k=1", "--components=d:ff", "--data.test=missing.{lang}"
+    args = of("analyze", trained, "--trainer.callbacks+=callbacks.GroupAblation", *options)
+    expected = succeed([*args, "--output=one"], tmp_path)
+    (told,) = (line for line in expected.errors.splitlines() if line.startswith("There is no curve on test"))
+    assert "--data.test: there is no" in told
+    assert told in run_on_two([*args, "--output=two"], tmp_path).errors.splitlines()
+    one, two = (read_csv(tmp_path / f"{name}/analysis/average/selected/group_ablation.csv") for name in ("one", "two"))
+    assert [row["step"] for row in two] == ["0", "1"]
+    assert two == one
+
+
 def test_predict_keeps_the_order(trained: Path, tmp_path: Path, text: Path) -> None:
     lines = (text / "validation.en").read_text(encoding="utf-8").splitlines()
     (tmp_path / "input.txt").write_text("\n".join([*lines[:9], "", *lines[9:]]), encoding="utf-8")
