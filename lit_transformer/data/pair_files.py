@@ -90,9 +90,13 @@ def _aligned_pairs(source_path: Path, target_path: Path) -> Iterator[dict[str, s
 
 
 def _tsv_pairs(path: Path, source: str, target: str) -> Iterator[dict[str, str]]:
-    """Yield the pairs of a TSV file: no quoting, so a quotation mark or the word NA is text like any other."""
-    rows: Iterator[list[str]] = (line.split("\t") for line in read_lines(path))
-    first = next(rows, None)
+    """Yield the pairs of a TSV file: no quoting, so a quotation mark or the word NA is text like any other.
+
+    A line of no characters is no pair, as one at the end of a file is easily left; a blank pair has its tab.
+    """
+    lines = enumerate(read_lines(path), start=1)
+    rows: Iterator[tuple[int, list[str]]] = ((number, line.split("\t")) for number, line in lines if line)
+    number, first = next(rows, (0, None))
     if first is None:
         return
     header = [cell.strip() for cell in first]
@@ -103,14 +107,14 @@ def _tsv_pairs(path: Path, source: str, target: str) -> Iterator[dict[str, str]]
             raise missing_languages(place, [repr(cell) for cell in header], source, target)
         if len(first) != 2:
             raise UserError(
-                f"{str(path)!r}, line 1 has {len(first)} columns and no header that names {source!r}, {target!r}. "
-                "A file without header has two columns, source and target, with a tab between them; put a line with "
-                "the language codes on top of any other."
+                f"{str(path)!r}, line {number} has {len(first)} columns and no header that names {source!r}, "
+                f"{target!r}. A file without header has two columns, source and target, with a tab between them; put a "
+                "line with the language codes on top of any other."
             )
         log.warning("%s has no header: its columns are taken as %s and %s, in this order.", path, source, target)
-        header, rows = [source, target], itertools.chain([first], rows)
+        header, rows = [source, target], itertools.chain([(number, first)], rows)
     places = header.index(source), header.index(target)
-    for number, row in enumerate(rows, start=1 + has_header):
+    for number, row in rows:
         if len(row) != len(header):
             raise UserError(
                 f"{str(path)!r}, line {number} has {len(row)} columns instead of {len(header)}; columns are separated "

@@ -125,11 +125,16 @@ class TestTsv:
             load_corpus(one_file(tmp_path, "t.tsv", f"{header}\na\tb\n"), "train")
 
     @pytest.mark.parametrize(
-        ("content", "line", "columns"), [("A b.\tc\nd\n", 2, 1), ("en\tde\na\tb\nc\td\te\n", 3, 3)]
+        ("content", "line", "columns"), [("A b.\tc\nd\n", 2, 1), ("en\tde\n\na\tb\nc\td\te\n", 4, 3)]
     )
     def test_a_line_of_another_width(self, tmp_path: Path, content: str, line: int, columns: int) -> None:
         with pytest.raises(UserError, match=rf"t\.tsv', line {line} has {columns} columns instead of 2"):
             load_corpus(one_file(tmp_path, "t.tsv", content), "train")
+
+    @pytest.mark.parametrize("header", ["", "\nen\tde\n"])
+    def test_a_line_of_no_characters_is_no_pair(self, tmp_path: Path, header: str) -> None:
+        settings = one_file(tmp_path, "t.tsv", f"{header}\r\nA b.\tc\n\n\t\nd\te\n\n")
+        assert pairs_of(settings) == [("A b.", "c"), ("", ""), ("d", "e")]
 
     def test_three_columns_need_a_header(self, tmp_path: Path) -> None:
         with pytest.raises(UserError, match="line 1 has 3 columns and no header"):
