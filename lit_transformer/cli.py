@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
-import inspect
 import logging
 import sys
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -27,85 +24,25 @@ from lit_transformer.checkpoint_settings import (
 )
 from lit_transformer.checkpoints import find_checkpoint, read_checkpoint, run_folder_of
 from lit_transformer.data.datamodule import TranslationDataModule
+from lit_transformer.default_callbacks import (
+    chooses_scoring,
+    configured_callbacks,
+    default_callbacks,
+    default_scoring,
+)
 from lit_transformer.errors import UserError
 from lit_transformer.files import write_text
+from lit_transformer.fit_settings import CheckpointSettings, EarlyStoppingSettings, SampleSettings
 from lit_transformer.loggers import run_loggers
 from lit_transformer.module import LitTransformer
 from lit_transformer.other_processes import end_launched
 from lit_transformer.run_folder import new_run_folder, remove_if_empty
-from lit_transformer.scoring import ScoringCallback
 from lit_transformer.terminal import is_quiet
 from lit_transformer.tracking.run import finish
 from lit_transformer.tracking.settings import WandbSettings
 from lit_transformer.trainer import Trainer
 
 log = logging.getLogger(__name__)
-
-DEFAULT_SCORING = "callbacks.ContributionScore"
-
-
-@dataclass(frozen=True)
-class CheckpointSettings:
-    """Which checkpoints fit keeps.
-
-    Args:
-        average: average.ckpt is the mean of the weights after this many last validations; below 2, there is none.
-        every_n_steps: Save last.ckpt every so many optimizer steps too, not only after each validation.
-        keep_steps: Keep step-N.ckpt of these optimizer steps, for example to rewind to.
-    """
-
-    average: int = 5
-    every_n_steps: int | None = None
-    keep_steps: list[int] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        """Refuse numbers that mean nothing.
-
-        Raises:
-            UserError: A number is too small.
-        """
-        if self.average < 0 or (self.every_n_steps is not None and self.every_n_steps < 1):
-            raise UserError(
-                f"--checkpoint.average is {self.average!r} and --checkpoint.every_n_steps {self.every_n_steps!r}; give "
-                "an average from 0 up, and steps from 1 up or null."
-            )
-        if any(step < 1 for step in self.keep_steps):
-            raise UserError(f"--checkpoint.keep_steps is {self.keep_steps!r}; give steps from 1 up.")
-
-
-@dataclass(frozen=True)
-class EarlyStoppingSettings:
-    """When fit stops before its last epoch.
-
-    Args:
-        patience: Stop after this many validations without a better value; not given: never.
-        monitor: Metric to watch.
-        mode: min or max, whichever is better.
-    """
-
-    patience: int | None = None
-    monitor: str = "val/loss"
-    mode: Literal["min", "max"] = "min"
-
-
-@dataclass(frozen=True)
-class SampleSettings:
-    """Sample translations.
-
-    Args:
-        count: How many to show after each validation within fit.
-    """
-
-    count: int = 3
-
-    def __post_init__(self) -> None:
-        """Refuse a negative number.
-
-        Raises:
-            UserError: The number is below 0.
-        """
-        if self.count < 0:
-            raise UserError(f"--samples.count is {self.count!r}; give 0 for none, or more.")
 
 
 class SaveConfig(SaveConfigCallback):
@@ -251,7 +188,18 @@ class TransformerCLI(LightningCLI):
     def instantiate_trainer(self, **kwargs: Any) -> pl.Trainer:
         command = str(self.subcommand)
         config = self.config_init[command]
-        options = {**config["trainer"], **kwargs}
+        options = self._trainer_options(command, config, kwargs)
+        # Lightning adds to the list that it is given.
+        scoring_chosen = chooses_scoring(options)
+        added = default_callbacks(command, config, options, self.model.validation_metrics)
+        trainer = self._instantiate_trainer(options, added)
+        assert isinstance(trainer, Trainer)
+        self._dump_config()
+        trainer.config = self._recorded(command, scoring_chosen)
+        return trainer
+
+    def _trainer_options(self, command: str, config: Namespace, added: Mapping[str, Any]) -> dict[str, Any]:
+        options = {**config["trainer"], **added}
         folder = self._run_folder(command, config)
         options["default_root_dir"] = str(folder)
         silent = options.get("fast_dev_run") or (command == "analyze" and config["dry_run"])
@@ -264,25 +212,28 @@ class TransformerCLI(LightningCLI):
         if command == "analyze" or is_quiet():
             # An analysis shows its evaluations.
             options["enable_progress_bar"] = False
-            given = _listed({"trainer": options})
+            given = configured_callbacks(options)
             options["callbacks"] = [each for each in given if not isinstance(each, pl.callbacks.ProgressBar)]
         if options.get("enable_model_summary") is None:
             # It knows no components; the model itself says how many parameters they have.
             options["enable_model_summary"] = False
-        trainer = self._instantiate_trainer(options, self._callbacks(command, config, options))
-        assert isinstance(trainer, Trainer)
-        self._dump_config()
-        trainer.config = plain(self.config_dump)
+        return options
+
+    def _recorded(self, command: str, scoring_chosen: bool) -> dict[str, Any]:
+        """Return the configuration that checkpoints and analyses keep."""
+        recorded: dict[str, Any] = plain(self.config_dump)
         if command == "fit":
             # A resumed run is still the run that it was: its configuration trains it anew, from the parent it had.
-            trainer.config |= {"ckpt_path": None, "start_from": self.parent}
+            recorded |= {"ckpt_path": None, "start_from": self.parent}
             # Of a run that changed its structure, the one that it began with.
-            trainer.config["model"] |= self.structure_before
-        elif command == "analyze" and not any(isinstance(each, ScoringCallback) for each in _listed(config)):
+            recorded["model"] |= self.structure_before
+        elif command == "analyze" and not scoring_chosen:
             # What scores where nobody chose a scorer is a choice too, which a later analysis has to know.
-            typed = trainer.config["trainer"].get("callbacks") or []
-            trainer.config["trainer"]["callbacks"] = [*(typed if isinstance(typed, list) else [typed]), _default()]
-        return trainer
+            typed = recorded["trainer"].get("callbacks") or []
+            class_path, init_args = default_scoring()
+            scoring = {"class_path": class_path, "init_args": plain(init_args)}
+            recorded["trainer"]["callbacks"] = [*(typed if isinstance(typed, list) else [typed]), scoring]
+        return recorded
 
     def _run_folder(self, command: str, config: Namespace) -> Path:
         if config["trainer"].get("default_root_dir"):
@@ -296,67 +247,6 @@ class TransformerCLI(LightningCLI):
         if self.given is None:
             raise UserError(f"{command} needs a trained model; give --ckpt_path with a checkpoint or a run's folder.")
         return run_folder_of(self.given)
-
-    def _callbacks(self, command: str, config: Namespace, options: dict[str, Any]) -> list[pl.Callback]:
-        """Return the callbacks that each command has beside those of the configuration, named by class path."""
-        given = _listed({"trainer": options})
-        tracking = _make("callbacks.WandbTracking", log_weights=config["wandb"].log_weights)
-        shows = options.get("enable_progress_bar") is not False
-        shows = shows and not any(isinstance(callback, pl.callbacks.ProgressBar) for callback in given)
-        progress = [_make("callbacks.RunProgress")] if shows else []
-        if command == "analyze":
-            scoring = any(isinstance(callback, ScoringCallback) for callback in given)
-            return [tracking] if scoring else [_make(DEFAULT_SCORING), tracking]
-        if command != "fit":
-            return [*progress, tracking] if command == "test" else progress
-        made = [
-            tracking,
-            *progress,
-            _make("callbacks.Throughput"),
-            _make("callbacks.GradientNorm"),
-            _make("callbacks.Memory"),
-            _make("callbacks.NonTerminated"),
-            _make("callbacks.SampleTranslations", count=config["samples"].count),
-        ]
-        stopping: EarlyStoppingSettings = config["early_stopping"]
-        if stopping.patience is not None:
-            if stopping.monitor not in self.model.validation_metrics:
-                raise UserError(
-                    f"--early_stopping.monitor is {stopping.monitor!r}, which fit's validation does not log; give one "
-                    f"of {', '.join(self.model.validation_metrics)}."
-                )
-            made.append(_make("callbacks.early_stopping.EarlyStopping", **asdict(stopping)))
-        if options.get("enable_checkpointing") is False:
-            return made
-        kept: CheckpointSettings = config["checkpoint"]
-        made.append(_make("callbacks.InitialWeights"))
-        made += [_make("callbacks.BestLossCheckpoint"), _make("callbacks.BestBLEUCheckpoint")]
-        if kept.average > 1:
-            made.append(_make("callbacks.RecentCheckpoints", count=kept.average))
-        made.append(_make("callbacks.AverageCheckpoint", count=kept.average))
-        if kept.keep_steps:
-            made.append(_make("callbacks.KeptCheckpoints", steps=kept.keep_steps))
-        made.append(_make("callbacks.LastCheckpoint"))
-        if kept.every_n_steps is not None:
-            made.append(_make("callbacks.LastCheckpoint", every_n_steps=kept.every_n_steps))
-        return made
-
-
-def _make(class_path: str, **arguments: Any) -> pl.Callback:
-    module, _, name = class_path.rpartition(".")
-    return getattr(importlib.import_module(module), name)(**arguments)
-
-
-def _listed(config: Mapping[str, Any]) -> list[pl.Callback]:
-    """Return the callbacks of a configuration, of which one may stand there by itself."""
-    given = config["trainer"].get("callbacks") or []
-    return list(given) if isinstance(given, list) else [given]
-
-
-def _default() -> dict[str, Any]:
-    """Return the default scorer as a configuration names it, with its options."""
-    parameters = inspect.signature(type(_make(DEFAULT_SCORING))).parameters.values()
-    return {"class_path": DEFAULT_SCORING, "init_args": {each.name: plain(each.default) for each in parameters}}
 
 
 def plain(value: Any) -> Any:

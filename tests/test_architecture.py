@@ -20,7 +20,7 @@ FLOORS = (
     {"lit_transformer"},
     {"errors"},
     {"files", "components", "other_processes", "signals", "terminal"},
-    {"bleu", "data", "checkpoints", "checkpoint_settings", "metrics_log", "recipe", "run_folder"},
+    {"bleu", "data", "checkpoints", "checkpoint_settings", "fit_settings", "metrics_log", "recipe", "run_folder"},
     {"tracking"},
     {"model", "loggers", "progress", "terminal_tables", "translations"},
     {"surgery", "decoding", "initial_weights"},
@@ -35,6 +35,7 @@ FLOOR = {unit: floor for floor, units in enumerate(FLOORS) for unit in units}
 BELONGS_TO = {
     "analysis_config": "analysis",
     "chrf": "bleu",
+    "default_callbacks": "cli",
     "parser_messages": "errors",
     "scoring": "analysis",
     "split_scoring": "module",
