@@ -1,12 +1,11 @@
-"""Times an analysis of a trained model against the naive one, its early decisions, and the decoders a user could take.
+"""Time the analysis of a trained model one variant after another, side by side, and with other decoders.
 
 Run it alone on the machine: ``make bench`` or ``python benchmarks/analysis.py --checkpoint RUN --data FOLDER``. Without
 a checkpoint it takes the newest run of the demo below ``runs``, or trains the demo briefly. Everything is printed as
-Markdown. The naive analysis is one plain decoding per evaluation, with the same decoder in the same batches, the
-encoder's states computed again only where the encoder changes; the two take turns, evaluation by evaluation. The floor
-is the parallel pass over the drafts alone. All times hold the baseline, the counting of BLEU's statistics and the
-writing of the journal; the engine's hold the making of its drafts. With ``--accelerator gpu`` the model, the peers and
-the command compute on a GPU, and a time ends when the GPU has done what it was given.
+Markdown. The naive analysis decodes one variant after another, with encoder states computed again only where the
+encoder changes; side by side, several variants are decoded in one batch. The times of both include the baseline, BLEU's
+statistics and the journal. The other decoders, MarianMT and CTranslate2, are timed for one decoding of all sentences.
+With ``--accelerator gpu`` everything is computed on a GPU, and a time ends when the GPU has finished.
 """
 
 from __future__ import annotations
@@ -28,29 +27,21 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import torch
 from torch.profiler import ProfilerActivity, profile
 
-from benchmarks.support import comparison as compare
 from benchmarks.support.clock import CLOCKS, median_seconds, seconds, use_clock
-from benchmarks.support.comparison import Comparison
+from benchmarks.support.comparison import Comparison, compare
 from benchmarks.support.peers import Peer, ctranslate2, marian
 from benchmarks.support.processes import timed_run
 from benchmarks.support.subject import Subject, demo_run, description, device_name
-from benchmarks.support.tables import (
-    EARLY,
-    EXACT,
-    SIDE_BY_SIDE,
-    early_cells,
-    exact_cells,
-    print_peers,
-    row,
-    side_by_side_cells,
-    table,
-)
-from lit_transformer.decoding import PlainDecoder, in_precision
+from benchmarks.support.tables import SIDE_BY_SIDE, print_peers, row, side_by_side_cells, table
+from lit_transformer.decoding import CorpusDecoder, in_precision
 from lit_transformer.importance.evaluation import Evaluation
 from lit_transformer.importance.records import Recorder
 from lit_transformer.importance.variant import ablation
 
 SCORES = ("contribution", "criticality", "group")
+
+CPU_SIDE_BY_SIDE = 10
+"""Variants in one batch on a CPU, where an analysis decodes one by one unless it is told otherwise."""
 
 
 def main() -> None:
@@ -87,8 +78,11 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--beams", type=int, nargs="+", default=[1, 4])
     parser.add_argument("--scores", nargs="*", choices=SCORES, default=list(SCORES))
     parser.add_argument("--limit", type=int, help="take a sample of so many sentences; without a checkpoint, 200")
-    parser.add_argument("--confidence", type=float, default=0.999, help="of early decisions; 0 for none")
-    parser.add_argument("--side_by_side", type=int, help="variants in one batch; on a GPU as many as there is room for")
+    parser.add_argument(
+        "--side_by_side",
+        type=int,
+        help=f"maximum number of variants in one batch (default: on a GPU as many as fit, {CPU_SIDE_BY_SIDE} on a CPU)",
+    )
     parser.add_argument("--k", type=int, default=3, help="components that group ablation removes")
     parser.add_argument("--runs", type=int, default=3, help="timed runs of what is short")
     parser.add_argument("--processes", type=int, default=1, help="compare so many with one, each with one thread")
@@ -98,52 +92,38 @@ def _options() -> argparse.Namespace:
         parser.error("--accelerator gpu needs a CUDA device, and torch finds none; leave it out.")
     if options.accelerator == "gpu" and options.clock == "cpu":
         parser.error("--clock cpu does not count what a GPU computes; give --clock wall, or --accelerator cpu.")
+    if options.accelerator == "cpu" and options.side_by_side is None:
+        options.side_by_side = CPU_SIDE_BY_SIDE
     return options
 
 
 def _measure(subject: Subject, beam: int, options: argparse.Namespace) -> None:
     print(f"### {'Greedy' if beam == 1 else f'Beam {beam}'}\n", flush=True)
-    analysis = subject.analysis()
-    baseline = analysis.evaluator.evaluate()
+    baseline = subject.analysis().evaluator.evaluate()
     factor = _print_precisions(subject, options.runs)
-    table(EXACT)
-    exact: list[Comparison] = []
+    table(SIDE_BY_SIDE)
+    found: list[Comparison] = []
     for score in options.scores:
-        exact.append(_exactly(subject, score, options.k))
-        row(*exact_cells(exact[-1], factor))
-    if options.confidence:
-        table([f"confidence {options.confidence:g}", *EARLY])
-        for score, made in zip(options.scores, exact, strict=True):
-            row(*early_cells(made, compare.early(subject, score, options.confidence, made, options.k), factor))
-    if options.accelerator == "gpu" or options.side_by_side is not None:
-        table(["side by side", *SIDE_BY_SIDE])
-        for score, made in zip(options.scores, exact, strict=True):
-            found = compare.side_by_side(subject, score, options.side_by_side, made, options.k)
-            row(*side_by_side_cells(made, found, factor))
+        found.append(compare(subject, score, options.side_by_side, options.k))
+        row(*side_by_side_cells(found[-1], factor))
     _print_records(subject, baseline, options.runs)
-    print_peers(_peers(subject, baseline, options), exact)
+    print_peers(_peers(subject, baseline, options), found)
     if options.profile:
         _print_profile(subject)
 
 
-def _exactly(subject: Subject, score: str, k: int) -> Comparison:
-    if score == "contribution":
-        return compare.contribution(subject)
-    return compare.criticality(subject) if score == "criticality" else compare.group_ablation(subject, k)
-
-
 def _print_precisions(subject: Subject, runs: int) -> float:
-    """Print the time of plain decoding in two precisions; return the faster one's, divided by that of float32."""
+    """Print the time of decoding in two precisions; return the time of the faster one over that of float32."""
     sources = [batch.source for batch in subject.analysis().evaluator.scoring_set.batches]
     decoders = {
-        name: PlainDecoder(in_precision(subject.module.network, name), sources, subject.module.decoding)
+        name: CorpusDecoder(in_precision(subject.module.network, name), sources, subject.module.decoding)
         for name in ("float32", "bfloat16")
     }
     for decoder in decoders.values():
         decoder.decode()
     turns = [{name: seconds(decoder.decode)[0] for name, decoder in decoders.items()} for _ in range(runs)]
     spent = {name: statistics.median(turn[name] for turn in turns) for name in decoders}
-    print(f"One plain decoding of all sentences takes {spent['float32']:.2f} s in float32 and ", end="")
+    print(f"One decoding of all sentences takes {spent['float32']:.2f} s in float32 and ", end="")
     print(f"{spent['bfloat16']:.2f} s in bfloat16. The naive times below are those in float32.\n", flush=True)
     return min(spent.values()) / spent["float32"]
 
@@ -151,8 +131,7 @@ def _print_precisions(subject: Subject, runs: int) -> float:
 def _print_records(subject: Subject, baseline: Evaluation, runs: int) -> None:
     """Print how long recording takes for one evaluation."""
     analysis = subject.analysis()
-    ids = [pieces.tolist() for pieces in baseline.pieces.split(baseline.lengths.tolist())]
-    texts = compare.decoder_of(analysis).texts(ids)
+    texts = analysis.evaluator._decoder.texts(baseline.ids())
     network, scoring_set = subject.module.network, analysis.evaluator.scoring_set
 
     def spent(name: str) -> float:
@@ -169,9 +148,9 @@ def _peers(subject: Subject, baseline: Evaluation, options: argparse.Namespace) 
     network, settings = subject.module.network, subject.module.decoding
     scoring_set = subject.analysis().evaluator.scoring_set
     sources = [batch.source for batch in scoring_set.batches]
-    ids = [pieces.tolist() for pieces in baseline.pieces.split(baseline.lengths.tolist())]
+    hypotheses = baseline.ids()
     # In the order of the batches.
-    ids = [ids[place] for place in torch.argsort(scoring_set.order).tolist()]
+    ids = [hypotheses[place] for place in torch.argsort(scoring_set.order).tolist()]
     lengths = torch.tensor([len(pieces) + 1.0 for pieces in ids]).split([source.size(0) for source in sources])
     means = [round(float(part.mean())) for part in lengths]
     return [
@@ -198,11 +177,11 @@ def _print_profile(subject: Subject) -> None:
     analysis = subject.analysis()
     components = [name for name in analysis.evaluator.components if name.startswith("d:")]
     variant = ablation(components[len(components) // 2])
-    decoder, before = compare.decoder_of(analysis), analysis.evaluator._before(variant)
-    decoder.verified(variant, before)
+    decoder = analysis.evaluator._decoder
+    decoder.decode(variant)
     on_gpu = subject.device.type == "cuda"
     with profile(activities=[ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if on_gpu else [])]) as found:
-        decoder.verified(variant, before)
+        decoder.decode(variant)
     print(f"One evaluation of {variant.name}:\n\n```")
     order = "self_device_time_total" if on_gpu else "self_cpu_time_total"
     print(found.key_averages().table(sort_by=order, row_limit=16, max_name_column_width=40))

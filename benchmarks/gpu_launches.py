@@ -1,11 +1,10 @@
-"""Counts what an analysis asks of a GPU, there or simulated: kernels that are launched, and waits for a result.
+"""Count the kernels that an analysis launches on a GPU, real or simulated, and its waits for results.
 
 A GPU takes about as long for a kernel over few rows as over many, so that decoding, whose steps are small, takes it as
 long as it has launches. ``python benchmarks/gpu_launches.py --checkpoint RUN --data FOLDER`` counts those of the
-ablations of all components, decoded plainly one by one (the naive analysis), by verified drafts, and plainly side by
-side. Without a checkpoint it takes the newest run of the demo below ``runs``, or trains the demo briefly. It says
-nothing of how long a launch takes, and matters as long as a step does not keep the GPU busy with numbers. Everything is
-printed as Markdown.
+ablations of all components, decoded one by one (the naive analysis) and side by side. Without a checkpoint it takes the
+newest run of the demo below ``runs``, or trains the demo briefly. The counts say nothing about the time of a launch,
+and matter only while the steps are too small to keep the GPU busy. Everything is printed as Markdown.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from benchmarks.support.subject import Subject, demo_run, description
-from lit_transformer.decoding import Decoded
+from lit_transformer.decoding import Hypotheses
 from lit_transformer.importance.variant import ablation
 from tests import simulated_gpu
 
@@ -87,29 +86,24 @@ def main() -> None:
         _print(f"beam {beam}" if beam > 1 else "greedy", _ways(subject, options.side_by_side))
 
 
-def _ways(subject: Subject, size: int) -> dict[str, Callable[[], list[Decoded]]]:
+def _ways(subject: Subject, size: int) -> dict[str, Callable[[], list[Hypotheses]]]:
     """Return what decodes the ablations of all components, by name."""
     variants = [ablation(component) for component in subject.module.network.components()]
     parts = [variants[first : first + size] for first in range(0, len(variants), size)]
-    evaluator = subject.analysis().evaluator
-    baseline, decoder = evaluator.evaluate(), evaluator._decoder
-    # Its draft is made before, like the naive analysis's encoder states.
-    decoder.verified(variants[0], [baseline])
-    decoder.plain(variants[-1])
+    decoder = subject.analysis().evaluator._decoder
+    # Keep the encoder's states, which are not counted.
+    decoder.decode(variants[-1])
 
-    def one_by_one() -> list[Decoded]:
-        return [decoder.plain(variant)[0] for variant in variants]
+    def one_by_one() -> list[Hypotheses]:
+        return [decoder.decode(variant)[0] for variant in variants]
 
-    def verified() -> list[Decoded]:
-        return [decoder.verified(variant, [baseline])[0] for variant in variants]
+    def side_by_side() -> list[Hypotheses]:
+        return [hypotheses for part in parts for hypotheses, _ in decoder.side_by_side(part)]
 
-    def side_by_side() -> list[Decoded]:
-        return [decoded for part in parts for decoded, _ in decoder.side_by_side(part)]
-
-    return {"one by one": one_by_one, "verified drafts": verified, "side by side": side_by_side}
+    return {"one by one": one_by_one, "side by side": side_by_side}
 
 
-def _print(name: str, ways: dict[str, Callable[[], list[Decoded]]]) -> None:
+def _print(name: str, ways: dict[str, Callable[[], list[Hypotheses]]]) -> None:
     first: tuple[Asked, list[list[list[int]]]] | None = None
     for way, decode in ways.items():
         with Asked() as asked:

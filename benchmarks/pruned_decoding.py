@@ -41,7 +41,7 @@ from benchmarks.support.tables import row, table
 from lit_transformer.checkpoints import find_checkpoint, read_checkpoint, run_folder_of
 from lit_transformer.components import kind_of, select
 from lit_transformer.data.datamodule import tokenizer_of_state
-from lit_transformer.decoding import EOS, DecodingSettings, PlainDecoder
+from lit_transformer.decoding import EOS, CorpusDecoder, DecodingSettings
 from lit_transformer.errors import UserError
 from lit_transformer.importance.selection import Selection
 from lit_transformer.importance.tables import read_scores
@@ -242,7 +242,7 @@ def measured(
         settings: The search and its limits.
         rounds: How often; once more, to begin with, is not timed but counted.
     """
-    decoders = {name: PlainDecoder(network, sources, settings) for name, network in networks.items()}
+    decoders = {name: CorpusDecoder(network, sources, settings) for name, network in networks.items()}
     found = {}
     for name, decoder in decoders.items():
         operations, decoded = multiply_adds(decoder.decode)

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import pytorch_lightning as pl
 
 from lit_transformer.analysis import Analysis
-from lit_transformer.components import ENCODER_KINDS, component_ids, kind_of, layer_of, select
+from lit_transformer.components import component_ids, kind_of, layer_of, select
 from lit_transformer.errors import UserError
 from lit_transformer.importance.endless import endless_line
 from lit_transformer.importance.evaluator import Observer
@@ -108,13 +108,13 @@ class ComponentScorer(pl.Callback, ABC):
             total: Number of evaluations.
             at_most: Whether fewer may do.
         """
-        before = set(analysis.evaluator.endless)
+        before = set(analysis.evaluator.non_terminated)
         with (
             EvaluationProgress(total, shown=analysis.is_first, at_most=at_most) as shown,
             analysis.evaluator.observed(shown.advance),
         ):
             yield shown.advance
-        shares = dict(analysis.evaluator.endless)
+        shares = dict(analysis.evaluator.non_terminated)
         asked = {name: share for name, share in shares.items() if name not in before | {BASELINE}}
         line = endless_line(asked, shares.get(BASELINE, 1.0))
         if line is not None and analysis.is_first:
@@ -186,10 +186,3 @@ def log_scores(
     for logger in others_of(trainer.loggers):
         logger.log_metrics(values)
     log_component_scores(trainer.loggers, name, rows, picture, bars)
-
-
-def expected_cost(component: str, decoder_layers: int) -> float:
-    """Return how dear the evaluation of a change is: in the encoder it spares nothing, late in the decoder the most."""
-    if kind_of(component) in ENCODER_KINDS:
-        return 2.0
-    return 2.0 - layer_of(component) / (decoder_layers + 1)

@@ -8,19 +8,18 @@ from typing import Literal
 
 from typing_extensions import override
 
-from callbacks.component_scorer import ComponentScorer, expected_cost, log_scores
+from callbacks.component_scorer import ComponentScorer, log_scores
 from lit_transformer.analysis import Analysis
 from lit_transformer.chrf import CorpusChrF
 from lit_transformer.errors import UserError
 from lit_transformer.files import write_text
-from lit_transformer.importance.chains import Chain
+from lit_transformer.importance.chains import single
 from lit_transformer.importance.contribution import contribution_table
 from lit_transformer.importance.criticality import rank_by_criticality
 from lit_transformer.importance.evaluation import Evaluation
 from lit_transformer.importance.examples import examples
 from lit_transformer.importance.intervals import EPSILON
 from lit_transformer.importance.plan import Plan
-from lit_transformer.importance.scores import CAP
 from lit_transformer.importance.tables import ScoreTable
 from lit_transformer.importance.variant import Value, Variant, ablation
 from lit_transformer.module import LitTransformer
@@ -83,18 +82,12 @@ class ContributionScore(ComponentScorer):
             UserError: A selector matches nothing in this model.
         """
         evaluator, chosen = analysis.evaluator, self.chosen(analysis)
-        layers = pl_module.network.config.decoder_layers
-        variants = {component: ablation(component, value=self.value) for component in chosen}
+        variants = [ablation(component, value=self.value) for component in chosen]
         with self.progress(analysis, 1 + len(chosen)):
-            [baseline] = evaluator.run([Chain.of(Variant())])
-            # A drop that is surely above the cap scores as the cap, whatever it is.
-            asked = {name: analysis.question(variants[name], CAP * baseline.bleu, ("above",)) for name in chosen}
-            made = evaluator.run([Chain.of(asked[name], expected_cost(name, layers)) for name in chosen])
-        ablations = dict(zip(chosen, made, strict=True))
-        if self.value == "zero":
-            analysis.ablations |= ablations
+            [baseline] = evaluator.run([single(Variant())])
+            ablations = evaluator.run([single(variant) for variant in variants])
         if analysis.is_first:
-            self._write(trainer, analysis, baseline, ablations)
+            self._write(trainer, analysis, baseline, dict(zip(chosen, ablations, strict=True)))
 
     def _write(
         self, trainer: Trainer, analysis: Analysis, baseline: Evaluation, ablations: Mapping[str, Evaluation]
@@ -102,7 +95,7 @@ class ContributionScore(ComponentScorer):
         made = contribution_table(baseline, ablations, self.epsilon, self.least, self._prefix)
         exact = {name: analysis.evaluator.exact_matches(found) for name, found in ablations.items()}
         exact = {"baseline": analysis.evaluator.exact_matches(baseline), **exact}
-        section = {**made.about, **analysis.decided, **({"exact_match": exact} if exact["baseline"] else {})}
+        section = {**made.about, **({"exact_match": exact} if exact["baseline"] else {})}
         if any("chrf" in found.measures for found in (baseline, *ablations.values())):
             section["chrf_signature"] = CorpusChrF().signature
         table = self.table(analysis)
@@ -124,10 +117,6 @@ class ContributionScore(ComponentScorer):
     ) -> None:
         path = self.folder(analysis) / "examples.json"
         found = examples(baseline, ablations, analysis.texts("validation"), analysis.data.tokenizer.decode)
-        if not found:
-            # Every evaluation stopped early, and has no hypotheses; what was shown before is of the scores of then.
-            path.unlink(missing_ok=True)
-            return
         text = json.dumps({**found, "weights": table.about["weights"]}, indent=1, ensure_ascii=False)
         write_text(path, text + "\n")
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 from typing_extensions import override
 
-from callbacks.component_scorer import ComponentScorer, expected_cost, log_scores, refuse_unused
+from callbacks.component_scorer import ComponentScorer, log_scores, refuse_unused
 from callbacks.criticality_controls import (
     module_criticality_about,
     module_criticality_rows,
@@ -18,7 +19,7 @@ from callbacks.criticality_controls import (
 from lit_transformer.analysis import Analysis
 from lit_transformer.errors import UserError
 from lit_transformer.files import write_text
-from lit_transformer.importance.chains import Chain, Steps
+from lit_transformer.importance.chains import Steps, single
 from lit_transformer.importance.criticality import (
     GRID,
     Criticality,
@@ -26,7 +27,6 @@ from lit_transformer.importance.criticality import (
     bisect,
     criticality_distribution,
     full,
-    is_close,
     rank_by_criticality,
     scan,
     threshold,
@@ -34,7 +34,7 @@ from lit_transformer.importance.criticality import (
 from lit_transformer.importance.evaluation import Evaluation
 from lit_transformer.importance.plan import Plan
 from lit_transformer.importance.resampling import resample_counts
-from lit_transformer.importance.tables import SEARCH, ScoreTable, table_text
+from lit_transformer.importance.tables import ScoreTable, table_text
 from lit_transformer.importance.variant import Variant
 from lit_transformer.importance.weight_change import WeightChange, weight_change
 from lit_transformer.module import LitTransformer
@@ -60,16 +60,6 @@ class _Found:
 
     result: Criticality
     evaluations: Mapping[float, Evaluation]
-
-    def early(self) -> dict[str, Any]:
-        """Return how many of the decisions were taken early, and the bounds of the one that gave the score."""
-        last = self.evaluations.get(self.result.criticality)
-        bounds = {} if last is None or not last.early or last.decision is None else last.decision
-        return {
-            "criticality_early": sum(made.early for made in self.evaluations.values()),
-            "criticality_drop_lower": bounds.get("lower"),
-            "criticality_drop_upper": bounds.get("upper"),
-        }
 
 
 class CriticalityScore(ComponentScorer):
@@ -144,8 +134,7 @@ class CriticalityScore(ComponentScorer):
             given = (chosen, self.include_norm, self.samples)
             return Plan([Variant()], other_seconds=lambda: module_criticality_seconds(analysis, *given))
         if self.grid == "full":
-            curve = [(alpha, GRID[:place] if analysis.drafts_along_path else ()) for place, alpha in enumerate(GRID)]
-            return Plan([Variant(), *(self._variant(name, *step) for name in chosen for step in curve[:-1])])
+            return Plan([Variant(), *(self._variant(name, alpha) for name in chosen for alpha in GRID[:-1])])
         if self.search == "bisect":
             return Plan([Variant()], at_most=len(chosen) * (len(GRID) - 1).bit_length())
         return Plan([Variant(), *(self._variant(name, 0.0) for name in chosen)], len(chosen) * (len(GRID) - 2))
@@ -158,18 +147,14 @@ class CriticalityScore(ComponentScorer):
             UserError: The initial weights are missing or another run's, or a selector matches nothing.
         """
         evaluator, chosen, plan = analysis.evaluator, self.chosen(analysis), self.plan(analysis)
-        layers = pl_module.network.config.decoder_layers
         others = len(chosen) if self.variant == "chatterji" else 0
         with self.progress(analysis, len(plan.variants) + plan.at_most + others, plan.at_most > 0):
-            [baseline] = evaluator.run([Chain.of(Variant())])
+            [baseline] = evaluator.run([single(Variant())])
             if self.variant != "interpolate":
                 self._control(trainer, analysis, baseline)
                 return
             epsilon = threshold(self.epsilon, baseline.bleu)
-            chains = [
-                Chain(lambda name=name: self._steps(analysis, name, baseline, epsilon), expected_cost(name, layers))  # type: ignore[misc]
-                for name in chosen
-            ]
+            chains = [partial(self._steps, name, baseline, epsilon) for name in chosen]
             found: dict[str, _Found] = dict(zip(chosen, evaluator.run(chains), strict=True))
         if analysis.is_first:
             self._write(trainer, analysis, baseline, epsilon, found)
@@ -178,7 +163,7 @@ class CriticalityScore(ComponentScorer):
         chosen = self.chosen(analysis)
         if self.variant == "chatterji":
             rows = module_criticality_rows(analysis, chosen, self.include_norm, self.samples)
-            about = {**module_criticality_about(analysis, self.include_norm, self.samples), SEARCH: None}
+            about = {**module_criticality_about(analysis, self.include_norm, self.samples)}
         else:
             rows = rerandomized_rows(analysis.evaluator, baseline, chosen, self.draws, self.include_norm)
             about = {"draws": self.draws, "include_norm": self.include_norm}
@@ -191,25 +176,18 @@ class CriticalityScore(ComponentScorer):
             say(self.folder(analysis) / "scores.csv")
             log_scores(trainer, CONTROL_SCORES[self.variant], rows)
 
-    def _variant(self, component: str, alpha: float, path: Sequence[float] = (), plain: bool = False) -> Variant:
-        return Variant(
-            interpolated=component, alpha=alpha, include_norm=self.include_norm, path=tuple(path), plain=plain
-        )
+    def _variant(self, component: str, alpha: float) -> Variant:
+        return Variant(interpolated=component, alpha=alpha, include_norm=self.include_norm)
 
-    def _steps(self, analysis: Analysis, component: str, baseline: Evaluation, epsilon: float) -> Steps:
+    def _steps(self, component: str, baseline: Evaluation, epsilon: float) -> Steps:
         """Ask for the evaluations of one component; returns what was `_Found`."""
         search: Search = full(epsilon) if self.grid == "full" else (scan if self.search == "scan" else bisect)(epsilon)
         evaluations: dict[float, Evaluation] = {}
         try:
             alpha = next(search)
             while True:
-                variant = self._variant(component, alpha, list(evaluations) if analysis.drafts_along_path else ())
-                # A whole curve is asked for its values, not for decisions.
-                made = yield variant if self.grid == "full" else analysis.question(variant, epsilon)
-                if not made.early and is_close(made.drop_from(baseline), epsilon):
-                    made = yield self._variant(component, alpha, plain=True)
-                evaluations[alpha] = made
-                alpha = search.send(made.drop_from(baseline))
+                evaluations[alpha] = yield self._variant(component, alpha)
+                alpha = search.send(evaluations[alpha].drop_from(baseline))
         except StopIteration as end:
             return _Found(end.value, evaluations)
 
@@ -230,7 +208,6 @@ class CriticalityScore(ComponentScorer):
                 # Among all of them, below.
                 "criticality_rank": None,
                 "criticality_drop": made.result.curve[made.result.criticality],
-                **made.early(),
                 **({} if made.result.monotone is None else {"monotone": made.result.monotone}),
                 "relative_distance": changes[component].relative_distance,
                 "cosine": changes[component].cosine,
@@ -249,7 +226,6 @@ class CriticalityScore(ComponentScorer):
                 "alpha": alpha,
                 "bleu": baseline.bleu - drop,
                 "drop": drop,
-                "early": alpha in made.evaluations and made.evaluations[alpha].early,
             }
             for component, made in found.items()
             for alpha, drop in made.result.curve.items()
@@ -267,7 +243,6 @@ class CriticalityScore(ComponentScorer):
             "grid": self.grid,
             "include_norm": self.include_norm,
             "initial_weights": analysis.initial_digest,
-            **analysis.decided,
         }
         if self.search == "bisect" and self.grid == "needed":
             about["assumes"] = "a drop that never rises with alpha"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from lit_transformer.analysis import Analysis
-from lit_transformer.importance.chains import Chain
+from lit_transformer.importance.chains import single
 from lit_transformer.importance.evaluation import Evaluation
 from lit_transformer.importance.evaluator import Evaluator
 from lit_transformer.importance.module_criticality import (
@@ -42,7 +42,7 @@ def rerandomized_rows(
         ]
         for component in components
     }
-    evaluator.run([Chain.of(variant) for made in variants.values() for variant in made])
+    evaluator.run([single(variant) for made in variants.values() for variant in made])
     rows = []
     for component, made in variants.items():
         drops = [evaluator.evaluate(variant).drop_from(baseline) for variant in made]

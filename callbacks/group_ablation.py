@@ -10,17 +10,17 @@ from typing import Any, Literal
 
 from typing_extensions import override
 
-from callbacks.component_scorer import ComponentScorer, expected_cost, refuse_unused
+from callbacks.component_scorer import ComponentScorer, refuse_unused
 from lit_transformer.analysis import Analysis
 from lit_transformer.components import canonical_key, component_ids, kind_of, select
 from lit_transformer.errors import UserError
 from lit_transformer.files import write_text
-from lit_transformer.importance.chains import Asked, Chain, Steps
+from lit_transformer.importance.chains import Steps, single
 from lit_transformer.importance.evaluation import Evaluation
 from lit_transformer.importance.evaluator import Evaluator, Observer
 from lit_transformer.importance.plan import Plan
 from lit_transformer.importance.ranking import random_order
-from lit_transformer.importance.tables import SEARCH, ScoreTable, differing, read_scores, table_text
+from lit_transformer.importance.tables import ScoreTable, differing, read_scores, table_text
 from lit_transformer.importance.variant import Variant, ablation
 from lit_transformer.module import LitTransformer
 from lit_transformer.report.curves import group_ablation_curve
@@ -121,7 +121,7 @@ class GroupAblation(ComponentScorer):
             return Plan([Variant()], number)
         sure = k if self.max_loss is None else 1
         orders = self._orders(analysis, chosen).values()
-        certain = [self._step(order, step, "validation") for order in orders for step in range(1, sure + 1)]
+        certain = [ablation(*order[:step]) for order in orders for step in range(1, sure + 1)]
         return Plan([Variant(), *certain], number - len(certain))
 
     @override
@@ -135,7 +135,7 @@ class GroupAblation(ComponentScorer):
         chosen, plan = self.chosen(analysis), self.plan(analysis)
         # Two random orders may have a step in common.
         with self.progress(analysis, len(set(plan.variants)) + plan.at_most, plan.at_most > 0) as shown:
-            analysis.evaluator.run([Chain.of(Variant())])
+            analysis.evaluator.run([single(Variant())])
             rows = self._curves(analysis, self._orders(analysis, chosen), shown)
         if analysis.is_first:
             self._write(trainer, analysis, rows)
@@ -211,32 +211,16 @@ class GroupAblation(ComponentScorer):
 
     def _greedy(self, analysis: Analysis, chosen: list[str]) -> list[str]:
         evaluator, baseline = analysis.evaluator, analysis.evaluator.evaluate()
-        layers = analysis.module.network.config.decoder_layers
-        gone: list[str] = []
-        # Not what the journal knows: an analysis that was killed in the first step would go on as another one.
-        before = analysis.ablations if analysis.ablations.keys() >= set(chosen) else {}
-        rivals = sorted(
-            (name for name in chosen if name in before and not before[name].early), key=lambda name: -before[name].bleu
-        )
-        while len(gone) < self._count(chosen):
-            left = {name: ablation(*gone, name, draft=gone) for name in chosen if name not in gone}
-            found: dict[str, Evaluation] = {}
-            asked: dict[str, Asked] = dict(left)
-            if rivals and analysis.decides_early:
-                # The one that came next before is evaluated exactly; who is surely dearer than it is out of the race.
-                rival = left[rivals[0]]
-                [found[rivals[0]]] = evaluator.run([Chain.of(rival)])
-                asked = {name: analysis.question(variant, 0.0, ("above",), rival) for name, variant in left.items()}
-            others = [name for name in left if name not in found]
-            chains = [Chain.of(asked[name], expected_cost(name, layers)) for name in others]
-            found |= dict(zip(others, evaluator.run(chains), strict=True))
-            # The first of equal ones in canonical order, which is that of `chosen`.
-            ranked = sorted(left, key=lambda name: (found[name].early, -found[name].bleu))
-            gone.append(ranked[0])
-            rivals = ranked[1:]
-            if self._is_too_much(found[ranked[0]].drop_from(baseline)):
+        removed: list[str] = []
+        while len(removed) < self._count(chosen):
+            left = [name for name in chosen if name not in removed]
+            found = evaluator.run([single(ablation(*removed, name)) for name in left])
+            # Of equal ones the first in canonical order, which is that of `chosen`.
+            best = max(range(len(left)), key=lambda place: found[place].bleu)
+            removed.append(left[best])
+            if self._is_too_much(found[best].drop_from(baseline)):
                 break
-        return gone
+        return removed
 
     def _known_greedy(self, analysis: Analysis, k: int) -> list[str]:
         folder = self.folder(analysis)
@@ -273,13 +257,13 @@ class GroupAblation(ComponentScorer):
     def _curve(
         self, analysis: Analysis, orders: dict[str, list[str]], evaluator: Evaluator, split: str
     ) -> list[dict[str, Any]]:
-        steps = {name: [self._step(order, n, split) for n in range(len(order) + 1)] for name, order in orders.items()}
+        steps = {name: [ablation(*order[:n]) for n in range(len(order) + 1)] for name, order in orders.items()}
         if split == "validation" and self.max_loss is not None:
-            asked = [partial(self._until_too_much, evaluator, variants) for variants in steps.values()]
-            made = dict(zip(steps, evaluator.run([Chain(each) for each in asked]), strict=True))
+            chains = [partial(self._until_too_much, evaluator, variants) for variants in steps.values()]
+            made = dict(zip(steps, evaluator.run(chains), strict=True))
         else:
             new = [variant for variants in steps.values() for variant in variants if not evaluator.known(variant)]
-            evaluator.run([Chain.of(variant) for variant in dict.fromkeys(new)])
+            evaluator.run([single(variant) for variant in dict.fromkeys(new)])
             made = {name: [evaluator.evaluate(variant) for variant in variants] for name, variants in steps.items()}
         network, rows = analysis.module.network, []
         for name, found in made.items():
@@ -308,16 +292,6 @@ class GroupAblation(ComponentScorer):
             if self._is_too_much(found[-1].drop_from(found[0])):
                 break
         return found
-
-    def _step(self, order: Sequence[str], step: int, split: str) -> Variant:
-        """Return the variant after a step; a greedy one as it was evaluated when the order was chosen."""
-        gone = order[:step]
-        if self.order == "greedy" and split == "validation" and step:
-            return ablation(*gone, draft=order[: step - 1])
-        if step == 0 or (step == 1 and split == "validation"):
-            return ablation(*gone)
-        # A draft that is used once costs more than it spares.
-        return ablation(*gone, plain=True)
 
     def _test_evaluator(self, analysis: Analysis) -> Evaluator | None:
         if not self.test:
@@ -364,15 +338,9 @@ class GroupAblation(ComponentScorer):
             if tests != [found]:
                 kept = [{name: row[name] for name in row if name not in ("test_bleu", "test_drop")} for row in kept]
             tests = [found]
-        decided = analysis.decided
-        if "greedy" not in orders:
-            # No other order is made by decisions.
-            decided = {"confidence": before["confidence"]} if "confidence" in before else {}
         return {
             "chosen_on": "validation",
             "components": self.chosen(analysis),
-            **decided,
-            **({SEARCH: "mixed"} if kept and before.get(SEARCH) != analysis.search else {}),
             **({"test_set": tests[0]} if tests else {}),
             "rows": [*kept, *made],
         }

@@ -7,11 +7,11 @@ from typing import Any
 
 from typing_extensions import override
 
-from callbacks.component_scorer import ComponentScorer, expected_cost
+from callbacks.component_scorer import ComponentScorer
 from lit_transformer.analysis import Analysis
 from lit_transformer.components import component_ids, layer_of, select
 from lit_transformer.errors import UserError
-from lit_transformer.importance.chains import Chain
+from lit_transformer.importance.chains import single
 from lit_transformer.importance.evaluation import Evaluation
 from lit_transformer.importance.plan import Plan
 from lit_transformer.importance.variant import Variant, ablation
@@ -77,7 +77,7 @@ class LayerAblation(ComponentScorer):
         evaluator, plan = analysis.evaluator, self.plan(analysis)
         layers = self._layers(evaluator.components, self.chosen(analysis))
         with self.progress(analysis, len(plan.variants) + plan.at_most, plan.at_most > 0):
-            [baseline] = evaluator.run([Chain.of(Variant())])
+            [baseline] = evaluator.run([single(Variant())])
             steps = self._greedy(analysis, layers)
         if analysis.is_first:
             self._write(trainer, analysis, self._rows(analysis, layers, baseline, steps))
@@ -104,15 +104,11 @@ class LayerAblation(ComponentScorer):
 
     def _greedy(self, analysis: Analysis, layers: dict[int, list[str]]) -> list[tuple[int, Evaluation]]:
         """Return the layer of each step with the evaluation of what is left."""
-        depth = analysis.module.network.config.decoder_layers
         steps: list[tuple[int, Evaluation]] = []
         gone: list[str] = []
         while len(steps) < self.count:
             left = [layer for layer in layers if layer not in {done for done, _ in steps}]
-            chains = [
-                Chain.of(ablation(*gone, *layers[layer], draft=gone), expected_cost(layers[layer][0], depth))
-                for layer in left
-            ]
+            chains = [single(ablation(*gone, *layers[layer])) for layer in left]
             found = dict(zip(left, analysis.evaluator.run(chains), strict=True))
             # Of layers that cost the same, the lowest one.
             best = min(left, key=lambda layer: (-found[layer].bleu, layer))

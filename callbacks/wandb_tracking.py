@@ -25,8 +25,6 @@ RESTS_ON = (
     "scoring_set",
     "signature",
     "decoding",
-    "search",
-    "confidence",
     "baseline",
     "reliable",
     "weights",

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -19,16 +19,11 @@ from lit_transformer.data.batch import Batch
 from lit_transformer.data.datamodule import TranslationDataModule
 from lit_transformer.data.encoded import EncodedCorpus
 from lit_transformer.errors import UserError
-from lit_transformer.importance.chains import Asked
 from lit_transformer.importance.dealing import Dealer, StoreDealer
-from lit_transformer.importance.early import Answer, critical_value
-from lit_transformer.importance.evaluation import Evaluation
 from lit_transformer.importance.evaluator import Evaluator
 from lit_transformer.importance.journal import Journal
-from lit_transformer.importance.question import Question
 from lit_transformer.importance.records import Recorder
 from lit_transformer.importance.scoring_set import ScoringSet
-from lit_transformer.importance.variant import Variant
 from lit_transformer.importance.variant_decoder import Replacements, VariantDecoder
 from lit_transformer.initial_weights import initial_weights_digest, initial_weights_of
 from lit_transformer.model import fresh_seed
@@ -36,8 +31,6 @@ from lit_transformer.module import LitTransformer
 from lit_transformer.surgery import mean_outputs, redrawn
 
 log = logging.getLogger(__name__)
-
-Decoding = Literal["auto", "verified", "plain"]
 
 TRAINING_SAMPLE = 512
 """Training pairs that mean outputs and the loss of Chatterji et al. are taken over."""
@@ -54,18 +47,14 @@ class AnalysisSettings:
         components: Selectors that replace those of the callbacks.
         limit: Score a sample of so many sentences, drawn from the seed.
         record: What to record beside BLEU; see `lit_transformer.importance.records`.
-        decoding: ``verified`` (drafts; the same text), ``plain``, or ``auto``: whichever takes less time.
-        confidence: Confidence of the analysis's early decisions, such as 0.999; None decides nothing early.
         dry_run: Only say what would be evaluated.
-        side_by_side: How many variants are decoded in one batch, where they are decoded plainly; None: as many as there
-            is room for on a GPU, one on a CPU.
+        side_by_side: How many variants are decoded in one batch; None: as many as fit into a GPU's memory, one on a
+            CPU.
     """
 
     components: tuple[str, ...] | None = None
     limit: int | None = None
     record: tuple[str, ...] = ()
-    decoding: Decoding = "auto"
-    confidence: float | None = None
     dry_run: bool = False
     side_by_side: int | None = None
 
@@ -77,10 +66,6 @@ class AnalysisSettings:
         """
         if self.limit is not None and self.limit < 1:
             raise UserError(f"--limit is {self.limit!r}; give a number of sentences from 1 up.")
-        if self.confidence is not None and not 0.5 < self.confidence < 1:
-            raise UserError(f"--confidence is {self.confidence!r}; give a number between 0.5 and 1, such as 0.999.")
-        if self.confidence is not None and self.decoding == "plain":
-            raise UserError("--confidence stops on what verified drafts tell; leave --decoding plain out, or it.")
         if self.side_by_side is not None and self.side_by_side < 1:
             raise UserError(f"--side_by_side is {self.side_by_side!r}; give a number of variants from 1 up.")
         Recorder(self.record)
@@ -109,15 +94,9 @@ class Analysis:
         self.output_folder = Path(output) if output is not None else run_folder_of(checkpoint)
         self.dealer = _dealer()
         self.is_first = self.dealer.rank == 0
-        if self.is_first and (settings.side_by_side or 1) > 1 and self.search == "verified":
-            log.warning("--side_by_side changes nothing where drafts are verified; --decoding plain goes without them.")
         self.evaluator_of = cache(self._evaluator_of)
         self.scorers: tuple[object, ...] = ()
         """The scoring callbacks, in their order."""
-        self.decisions = 0
-        """Upper bound of the number of early decisions, over all scorers."""
-        self.ablations: dict[str, Evaluation] = {}
-        """What the scorers of this analysis have found so far without each component by itself, early or not."""
 
     @property
     def is_sample(self) -> bool:
@@ -147,18 +126,6 @@ class Analysis:
         return self.evaluator_of("validation")
 
     @property
-    def search(self) -> Literal["verified", "plain"]:
-        """How variants are decoded."""
-        if self.settings.decoding != "auto":
-            return self.settings.decoding
-        # Early decisions stop on what a verified draft tells.
-        if self.settings.confidence is not None:
-            return "verified"
-        # Measured, benchmarks/RESULTS.md: the many live prefixes of a beam keep a CPU as busy verified as plain; a GPU
-        # has most to gain from variants in one batch.
-        return "verified" if self._device.type == "cpu" and self.module.decoding.beam == 1 else "plain"
-
-    @property
     def _device(self) -> torch.device:
         return next(self.module.parameters()).device
 
@@ -169,53 +136,12 @@ class Analysis:
         free = torch.cuda.mem_get_info(self._device)[0] if self._device.type == "cuda" else SPARE_BYTES
         return decoder.fitting(free // 2)
 
-    def question(
-        self,
-        variant: Variant,
-        threshold: float,
-        stop_on: tuple[Answer, ...] = ("under", "above"),
-        against: Variant = Variant(),  # noqa: B008 - it is frozen
-    ) -> Asked:
-        """Return the question whether a variant's drop is under a threshold, or the variant if nothing stops early.
-
-        Args:
-            variant: The variant.
-            threshold: BLEU points.
-            stop_on: The answers that settle it.
-            against: The variant that the drop is measured from.
-        """
-        confidence = self.settings.confidence
-        if confidence is None or not self.decides_early:
-            return variant
-        z = critical_value(confidence, max(self.decisions, 1), "--confidence")
-        return Question(variant, threshold, z, stop_on, against)
-
-    @property
-    def decides_early(self) -> bool:
-        """Whether an evaluation may end before all sentences are decoded."""
-        return self.settings.confidence is not None and self.search == "verified"
-
-    @property
-    def drafts_along_path(self) -> bool:
-        """Whether the alphas of a component's criticality are each the draft of the next one.
-
-        Early decisions compare with the baseline.
-        """
-        return self.search == "verified" and self.settings.confidence is None
-
     def about(self, split: str = "validation") -> dict[str, Any]:
         """Return what the scores rest on, as plain types."""
         return {
             "checkpoint": self.checkpoint.name,
             **self.module.scoring_settings(split, self._rows(split)),
-            "search": self.search,
-            **self.decided,
         }
-
-    @property
-    def decided(self) -> dict[str, float]:
-        """Under ``confidence``, that of the early decisions; empty where none are taken."""
-        return {} if self.settings.confidence is None else {"confidence": self.settings.confidence}
 
     @cached_property
     def initial_digest(self) -> str | None:
@@ -329,7 +255,6 @@ class Analysis:
             Journal(self.folder, self.dealer.rank),
             Recorder(self.settings.record, exact=bool(scoring_set.phenomena)),
             self.dealer,
-            plain=self.search == "plain",
             side_by_side=self._side_by_side(decoder),
         )
 

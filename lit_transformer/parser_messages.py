@@ -19,6 +19,11 @@ _TYPES = {
 # A type as the parser shows it: a class, a choice of values, or a container.
 _TYPE = re.compile(r"<class '([\w.]+)'>|typing\.Literal\[([^\]]*)\]|([\w.]+(?:\[[^\[\]]*\])?)")
 _LONGEST = 200
+_REMOVED = {
+    "decoding": "analyze decodes every variant by itself",
+    "confidence": "analyze decides nothing before all sentences are decoded",
+}
+"""Former options of analyze, and how things are now."""
 
 
 def parser_line(text: str) -> str:
@@ -32,6 +37,11 @@ def parser_line(text: str) -> str:
         "--model.heads is 'many'; give a whole number (int). See --help."
     """
     flat = " ".join(text.split())
+    option = re.match(
+        r"(?i:unrecognized arguments: --|Subcommand 'analyze' does not accept option ')(\w+)(?![.\w])", flat
+    )
+    if option is not None and option[1] in _REMOVED:
+        return f"--{option[1]} was removed: {_REMOVED[option[1]]}; leave it out."
     named = re.match(r'Parser key "([\w.]+)": ', flat)
     if named is not None:
         key, rest = f"--{named[1]}", flat[named.end() :]

@@ -20,7 +20,7 @@ from lit_transformer.terminal_tables import print_plans
 class ScoringCallback(Protocol):
     """A callback that scores components of a trained model.
 
-    It may have a method ``plan(analysis) -> Plan`` too, for dry runs and the number of early decisions, which refuses
+    It may have a method ``plan(analysis) -> Plan`` too, for dry runs, which refuses
     what it could not score later: it is called before anything is evaluated.
     """
 
@@ -60,7 +60,6 @@ def score(
     if config is not None and analysis.is_first:
         known = analysis_config(config, analysis.checkpoint, model.hparams, place, analysis.about())
         write_text(place / "config.yaml", yaml.safe_dump(known, sort_keys=False, allow_unicode=True))
-    analysis.decisions = sum(len(plan.variants) + plan.at_most for _, plan in plans)
     for scorer in scoring:
         scorer.on_analyze(trainer, model, analysis)
         # The next one may read what the first process has written. No barrier: where a process is gone, this tells.
@@ -73,4 +72,4 @@ def _print(plans: Sequence[tuple[str, Plan]], analysis: Analysis) -> None:
     # Beside the baseline, those that are known beforehand are made at a time.
     at_a_time = max((variants for _, variants, _, _ in rows), default=1) - 1
     other = sum(plan.other_seconds() for _, plan in plans)
-    print_plans(rows, analysis.about(), *evaluator.expected(at_a_time), other)
+    print_plans(rows, analysis.about(), evaluator.expected_seconds(at_a_time), other)

@@ -65,7 +65,7 @@ def print_criticalities(rows: Sequence[Mapping[str, Any]], about: Mapping[str, A
             f"{row['criticality_drop']:+.2f}",
             f"{row['relative_distance']:.2f}",
             f"{row['cosine']:.2f}",
-            ("moved little" if row["moved_little"] else "") or ("early" if row.get("criticality_early") else ""),
+            "moved little" if row["moved_little"] else "",
         ]
         for row in sorted(scored, key=lambda row: int(row["criticality_rank"]))
     ]
@@ -124,7 +124,6 @@ def print_plans(
     plans: Sequence[tuple[str, int, int, int]],
     about: Mapping[str, Any],
     seconds: float,
-    size: int,
     other_seconds: float = 0.0,
 ) -> None:
     """Print what an analysis would evaluate.
@@ -134,7 +133,6 @@ def print_plans(
             there may be.
         about: What the numbers would rest on.
         seconds: Time of one plain evaluation of the whole scoring set, from a sample.
-        size: Bytes that the analysis keeps in memory beside the model.
         other_seconds: What else there is to do takes at most: losses on training pairs.
     """
     columns = ["scorer", "evaluations", "of them known", "and at most"]
@@ -144,8 +142,8 @@ def print_plans(
     losses = f" and losses on training pairs at most {other_seconds / 60:.1f} minutes" if other_seconds else ""
     minutes = (most * seconds + other_seconds) / 60
     console().print(
-        f"A plain evaluation takes about {seconds:.1f} s here{losses}, so this takes at most {minutes:.1f} minutes "
-        f"on one process. Memory: about {size / 2**20:.0f} MiB beside the model."
+        f"An evaluation takes about {seconds:.1f} s here{losses}, so this takes at most {minutes:.1f} minutes on one "
+        "process."
     )
 
 

@@ -14,7 +14,7 @@ from pytorch_lightning.accelerators import CPUAccelerator
 from pytorch_lightning.utilities.exceptions import SIGTERMException
 from typing_extensions import override
 
-from lit_transformer.analysis import Analysis, AnalysisSettings, Decoding
+from lit_transformer.analysis import Analysis, AnalysisSettings
 from lit_transformer.checkpoints import AtomicCheckpointIO, find_checkpoint, read_checkpoint, run_folder_of
 from lit_transformer.data.datamodule import TranslationDataModule, tokenizer_of_state
 from lit_transformer.errors import UserError
@@ -218,8 +218,6 @@ class Trainer(pl.Trainer):
         components: str | None = None,
         limit: int | None = None,
         record: list[str] | None = None,
-        decoding: Decoding = "auto",
-        confidence: float | None = None,
         dry_run: bool = False,
         side_by_side: int | None = None,
     ) -> None:
@@ -236,14 +234,9 @@ class Trainer(pl.Trainer):
                 (d:*).
             limit: Score a sample of so many sentences, drawn from the seed; written apart, and marked as such.
             record: Record loss (teacher-forced, with the accuracy of pieces) and chrf of every variant too.
-            decoding: verified (hypotheses of the unchanged model are verified in parallel; the text is that of plain,
-                near-ties of floating point apart), plain (without drafts), or auto: plain for beam search and on a GPU,
-                where verifying takes no less time, else verified.
-            confidence: Stop an evaluation as soon as its answer is this sure, for the analysis as a whole, such as
-                0.999; null decides nothing early.
             dry_run: Only print what would be evaluated, and how long it may take.
-            side_by_side: How many variants are decoded in one batch, where they are decoded plainly; null: as many as
-                there is room for on a GPU, one on a CPU, where it takes no less time.
+            side_by_side: How many variants are decoded in one batch; null: as many as fit into a GPU's memory, one on a
+                CPU.
 
         Raises:
             UserError: There is no checkpoint, no data module or no scoring callback, or a setting is out of range.
@@ -258,8 +251,6 @@ class Trainer(pl.Trainer):
             None if components is None else tuple(selector.strip() for selector in components.split(",")),
             limit,
             tuple(record or ()),
-            decoding,
-            confidence,
             dry_run,
             side_by_side,
         )

@@ -17,13 +17,13 @@ from torch import Tensor, nn
 
 from benchmarks.support.peers import ctranslate2, marian
 from lit_transformer.data.batch import Batch
-from lit_transformer.decoding import DecodingSettings, PlainDecoder, VerifiedDecoder
-from lit_transformer.decoding.candidates import ROWS_AT_ONCE, best, best_next, best_piece
+from lit_transformer.decoding import CorpusDecoder, DecodingSettings
+from lit_transformer.decoding.candidates import ROWS_AT_ONCE, best, best_next
 from lit_transformer.model import Transformer, TransformerConfig, seeded_transformer, teacher_forced_losses
 from lit_transformer.model.dropout import dropout
 from lit_transformer.model.loss import _GPU_ROWS, label_smoothed_loss
 from lit_transformer.surgery import ablated
-from tests.decoding.test_verified import assert_same, build, sources
+from tests.decoding.test_greedy import build, sources
 
 
 def there(*shape: int) -> Tensor:
@@ -150,7 +150,6 @@ def test_candidates(count: int, columns: int) -> None:
     def logits(states: Tensor) -> Tensor:
         return states.clone()
 
-    assert torch.equal(best_piece(logits, scores.to("cuda")).cpu(), best_piece(logits, scores))
     values, pieces = best_next(logits, scores.to("cuda"), count)
     close(values, best_next(logits, scores, count)[0])
     assert torch.equal(pieces.cpu(), best_next(logits, scores, count)[1])
@@ -179,21 +178,20 @@ def test_training(norm: Any) -> None:
 
 @pytest.mark.parametrize("beam", [1, 3])
 def test_decoding(beam: int) -> None:
-    """Verified decoding on the GPU, with its store of prefixes, is plain decoding on the CPU."""
-    model, batches, settings = build(dtype=torch.float32), sources(24, 40, 5, 24), DecodingSettings(beam, 0.6, 3)
-    on_gpu, held = copy.deepcopy(model).to("cuda"), []
-    plain, fast = (
-        PlainDecoder(model, batches, settings),
-        VerifiedDecoder(on_gpu, [batch.to("cuda") for batch in batches], settings),
-    )
-    reference = fast.reference()
-    assert_same(reference.decoded, plain.decode())
-    for component in ("e:ff:2", "d:sa:1", "d:ea:2", "d:ff:1"):
-        with ablated(model, [component]), ablated(on_gpu, [component]):
-            found = fast.decode(reference, [component])
-            assert_same(found, plain.decode())
-        held.append(float(found.held.float().mean()))
-    assert 0.02 < sum(held) / len(held) < 0.98
+    """The whole model and ablated ones translate on the GPU as on the CPU."""
+    model, settings = build(), DecodingSettings(beam, 0.6, 3)
+    on_gpu = copy.deepcopy(model).to("cuda")
+    batches = sources(24, 25, 5).split(10)
+    expected = CorpusDecoder(model, batches, settings)
+    found = CorpusDecoder(on_gpu, [batch.to("cuda") for batch in batches], settings)
+    texts = []
+    for components in ([], ["e:ff:2"], ["d:sa:1"], ["d:ea:2"], ["d:ff:1"]):
+        with ablated(model, components), ablated(on_gpu, components):
+            made, right = found.decode(), expected.decode()
+        assert made.ids() == right.ids()
+        assert torch.equal(made.non_terminated, right.non_terminated)
+        texts.append(made.ids())
+    assert all(each != texts[0] for each in texts[1:])
 
 
 def test_peers_compute_there(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -205,7 +203,7 @@ def test_peers_compute_there(monkeypatch: pytest.MonkeyPatch) -> None:
         raise RuntimeError("no CUDA in this build")
 
     monkeypatch.setattr(engine, "Translator", translator)
-    model, sources_there = build(dtype=torch.float32).to("cuda"), [torch.tensor([[9, 4, 3], [7, 3, 0]], device="cuda")]
+    model, sources_there = build().to("cuda"), [torch.tensor([[9, 4, 3], [7, 3, 0]], device="cuda")]
     # It would refuse the sources if it were on the CPU.
     assert marian(model, sources_there, [3], 2, 1).seconds is not None
     peer = ctranslate2(model, sources_there, [[5], []], DecodingSettings(beam=2), 1, 1)

@@ -6,14 +6,12 @@ import csv
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
 import pytest
-import torch
 import yaml
 from pytorch_lightning.callbacks import ModelCheckpoint
 from safetensors import safe_open
@@ -22,10 +20,6 @@ import callbacks
 from callbacks import BestLossCheckpoint, InitialWeights, LastCheckpoint
 from callbacks.component_change import ComponentChange
 from lit_transformer.importance import module_criticality
-from lit_transformer.importance.early import Decision
-from lit_transformer.importance.evaluation import Evaluation
-from lit_transformer.importance.evaluator import Evaluator
-from lit_transformer.importance.question import Question
 from lit_transformer.metrics_log import COLUMNS
 from lit_transformer.study.conduct import run_study
 from lit_transformer.study.scoring import score
@@ -96,15 +90,6 @@ def callback(name: str, **arguments: Any) -> dict[str, Any]:
     return {"class_path": f"callbacks.{name}", "init_args": arguments}
 
 
-def early(evaluator: Evaluator, question: Question) -> Evaluation:
-    """In place of a decision, which needs a hundred sentences: after some of them, nothing right is left."""
-    against = evaluator.evaluate(question.against)
-    decision = {**asdict(Decision("above", against.bleu, 0.0, 100.0, 0.3, 5, 8)), "against": against.bleu}
-    key, nothing = evaluator.key(question), torch.zeros(0, dtype=torch.int32)
-    empty = torch.zeros_like(against.lengths)
-    return Evaluation(key, question.variant, nothing, empty, against.statistics, empty.bool(), decision=decision)
-
-
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a run that was trained, tested, and analysed by everything there is."""
@@ -125,14 +110,12 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
         callback("GroupAblation", k=1, order="random", seeds=[1]),
         callback("LayerAblation"),
     ]
-    decided = [callback("ContributionScore"), callback("CriticalityScore", search="bisect")]
-    for name, scorers in {"everything": everything, "decided": decided}.items():
+    bisected = [callback("ContributionScore"), callback("CriticalityScore", search="bisect")]
+    for name, scorers in {"everything": everything, "bisected": bisected}.items():
         (root / f"{name}.yaml").write_text(yaml.safe_dump({"trainer": {"callbacks": scorers}}), encoding="utf-8")
     with mock.patch.multiple(module_criticality, SIGMAS=(0.5,), GRID=(0.0, 1.0)):
         succeed(of("analyze", folder, "--config=everything.yaml", "--limit=8", "--record=[loss,chrf]"), root)
-    sure = ["--confidence=0.99", "--components=d:ff"]
-    with mock.patch.object(Evaluator, "_decide", early):
-        succeed(of("analyze", folder, "--config=decided.yaml", *sure), root)
+    succeed(of("analyze", folder, "--config=bisected.yaml", "--components=d:ff"), root)
     succeed(of("test", folder), root)
     score(folder / "checkpoints/average.ckpt", ["validation"], "cpu")
     return folder
@@ -228,7 +211,7 @@ def test_scores(run: Path, folder: str) -> None:
 
 def test_the_small_runs_write_what_is_optional(run: Path) -> None:
     found = {name for path in run.glob("analysis/**/scores.csv") for name in columns(path)}
-    assert {"loss_rise", "exact_match", "mean_chrf", "monotone", "early", "criticality_early"} <= found
+    assert {"loss_rise", "exact_match", "mean_chrf", "monotone"} <= found
     assert {"module_criticality", "rerandomized_drop"} <= found
 
 
@@ -244,7 +227,7 @@ def test_evaluations(run: Path) -> None:
     paths = list(run.glob("analysis/**/evaluations.jsonl"))
     lines = [json.loads(line) for path in paths for line in path.read_text(encoding="utf-8").splitlines()]
     names = {name for line in lines for name in keys(line)}
-    assert {"variant.ablated", "variant.draw", "decision.against"} < names
+    assert {"variant.ablated", "variant.draw", "variant.alpha"} < names
     assert missing(names, "evaluations.jsonl") == set()
     tensors: set[str] = set()
     for path in run.glob("analysis/**/*.safetensors"):

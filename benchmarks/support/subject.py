@@ -19,10 +19,6 @@ from lit_transformer.analysis import Analysis, AnalysisSettings
 from lit_transformer.checkpoints import find_checkpoint, read_checkpoint
 from lit_transformer.data.datamodule import TranslationDataModule, tokenizer_of_state
 from lit_transformer.decoding import DecodingSettings
-from lit_transformer.importance.chains import Asked
-from lit_transformer.importance.early import Answer
-from lit_transformer.importance.question import Question
-from lit_transformer.importance.variant import Variant
 from lit_transformer.initial_weights import NoInitialWeightsError
 from lit_transformer.model import seeded_transformer
 from lit_transformer.module import LitTransformer
@@ -30,17 +26,9 @@ from lit_transformer.trainer import Trainer
 
 log = logging.getLogger(__name__)
 
-BASELINE = Variant()
 
-
-class TimedAnalysis(Analysis):
-    """An analysis that knows what it was asked.
-
-    Attributes:
-        asked: The questions that may be answered early.
-    """
-
-    asked: list[Question]
+class SeededAnalysis(Analysis):
+    """An analysis that draws missing initial weights again from the seed."""
 
     @cached_property
     def initial_weights(self) -> Mapping[str, Tensor]:
@@ -50,19 +38,6 @@ class TimedAnalysis(Analysis):
         except NoInitialWeightsError:
             log.warning("The checkpoint keeps no initial weights; they are drawn again from its seed.")
             return seeded_transformer(self.module.network.config, self.module.hparams["seed"]).state_dict()
-
-    def question(
-        self,
-        variant: Variant,
-        threshold: float,
-        stop_on: tuple[Answer, ...] = ("under", "above"),
-        against: Variant = BASELINE,
-    ) -> Asked:
-        """Return what is asked, and remember it; see `Analysis.question`."""
-        made = super().question(variant, threshold, stop_on, against)
-        if isinstance(made, Question):
-            self.asked.append(made)
-        return made
 
 
 @dataclass
@@ -109,33 +84,16 @@ class Subject:
         given = self.module.hparams["decoding"]
         self.module.decoding = DecodingSettings(**{**given, "beam": beam, "precision": "float32"})
 
-    def analysis(
-        self,
-        plain: bool = False,
-        confidence: float | None = None,
-        decisions: int = 0,
-        side_by_side: int | None = 1,
-    ) -> TimedAnalysis:
-        """Return a new analysis, which knows of no evaluation.
+    def analysis(self, side_by_side: int | None = 1) -> SeededAnalysis:
+        """Return a new analysis, without any evaluations.
 
         Args:
-            plain: Decode every variant by itself.
-            confidence: Decide early with this confidence.
-            decisions: Upper bound of the number of early decisions.
-            side_by_side: How many variants are decoded in one batch, where they are decoded plainly; None for as many
-                as an analysis would take.
+            side_by_side: Maximum number of variants in a batch; None for as many as an analysis would take.
         """
         self._made += 1
         output = f"{self._temporary.name}/{self._made}"
-        settings = AnalysisSettings(
-            limit=self.limit,
-            decoding="plain" if plain else "verified",
-            confidence=confidence,
-            side_by_side=side_by_side,
-        )
-        made = TimedAnalysis(self.module, self.data, self.checkpoint, output, settings)
-        made.decisions, made.asked = decisions, []
-        return made
+        settings = AnalysisSettings(limit=self.limit, side_by_side=side_by_side)
+        return SeededAnalysis(self.module, self.data, self.checkpoint, output, settings)
 
 
 def demo_run(runs: Path, epochs: int) -> Path:

@@ -1,4 +1,4 @@
-"""Beam search, exactly that of method.md, 0.13."""
+"""Beam search (method.md, 0.13)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from lit_transformer.decoding.greedy import LIVE_SHARE
 from lit_transformer.decoding.hypotheses import Hypotheses
 from lit_transformer.decoding.protocol import BOS, Decodable, PrefixCache
 from lit_transformer.decoding.search import Finished, Search
-from lit_transformer.decoding.trace import Trace
 
 
 def beam_search(
@@ -20,7 +19,6 @@ def beam_search(
     beam: int,
     length_penalty: float,
     encoded: object = None,
-    trace: Trace | None = None,
 ) -> Hypotheses:
     """Search for the most probable hypothesis of each sentence.
 
@@ -34,11 +32,10 @@ def beam_search(
     Args:
         model: The model.
         source: ``(batch, source_length)``.
-        limits: The most pieces that each hypothesis may have, ``(batch,)``.
+        limits: Maximum number of tokens of each hypothesis, ``(batch,)``.
         beam: Number of live prefixes of a sentence.
         length_penalty: Exponent of the length normalisation.
-        encoded: What the model's encoder gives for the source, where that is known.
-        trace: Takes down the live prefixes of every step.
+        encoded: The encoder's output for the source, if it is known.
     """
     cache = model.start(model.encode(source) if encoded is None else encoded)
     search = Search(Finished(limits), limits, beam, length_penalty)
@@ -47,8 +44,6 @@ def beam_search(
     ids = torch.full((limits.numel(), 1), BOS, dtype=torch.int64, device=limits.device)
     while True:
         search.extend(*best_next(model.logits, model.step(ids, cache)[:, -1], 2 * beam))
-        if trace is not None:
-            trace.record(search)
         remaining = int(search.open.sum())
         if remaining == 0:
             return search.finished.hypotheses()

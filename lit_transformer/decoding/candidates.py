@@ -1,4 +1,4 @@
-"""Log-probabilities of next pieces, and the best of them in an order that nothing leaves open."""
+"""Next-token log-probabilities and deterministic top-k."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from lit_transformer.decoding.protocol import BOS, EOS, PAD, UNK, Rough
+from lit_transformer.decoding.protocol import BOS, EOS, PAD, UNK
 from lit_transformer.errors import UserError
 
 NEVER_PRODUCED = (PAD, UNK, BOS)
@@ -17,15 +17,15 @@ _NAN = (
     "decode an earlier checkpoint, or train anew with a lower learning rate."
 )
 
-# Scores of one piece per row over the whole vocabulary are large: of this many rows they stay in a CPU's cache from the
-# product to the choice, where for a whole batch each of the passes over them would wait for memory.
+# The scores of this many rows over the whole vocabulary fit into a CPU's cache; those of a whole batch would not, and
+# every pass over them would wait for memory.
 ROWS_AT_ONCE = 128
 # Below this many columns a row is searched directly, above it by the maxima of this many columns each.
 _GROUPED_FROM, _GROUP = 1024, 64
 
 
 def log_probabilities(logits: Tensor) -> Tensor:
-    """Normalise over the whole vocabulary, then rule out the pieces that are never produced.
+    """Normalise over the whole vocabulary, then rule out the tokens that are never produced.
 
     Args:
         logits: ``(rows, target_vocab_size)``.
@@ -45,7 +45,7 @@ def log_probabilities(logits: Tensor) -> Tensor:
 
 
 def best_next(logits: Callable[[Tensor], Tensor], states: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """Return the best next pieces of many prefixes, as `best` gives them, without holding all their scores at once.
+    """Return the best next tokens of many prefixes, in the order of `best`, a block of rows at a time.
 
     Args:
         logits: From states ``(rows, d_model)`` to ``(rows, target_vocab_size)``.
@@ -53,54 +53,16 @@ def best_next(logits: Callable[[Tensor], Tensor], states: Tensor, count: int) ->
         count: How many are wanted; fewer if the vocabulary has fewer.
 
     Returns:
-        Log-probabilities in nats and pieces, each ``(rows, count)``.
+        Log-probabilities in nats and token ids, each ``(rows, count)``.
 
     Raises:
         UserError: The model gives NaN.
     """
-    parts = [best(log_probabilities(logits(part)), count) for part in row_blocks(states)]
+    parts = [best(log_probabilities(logits(part)), count) for part in _row_blocks(states)]
     return torch.cat([values for values, _ in parts]), torch.cat([pieces for _, pieces in parts])
 
 
-def best_piece(logits: Callable[[Tensor], Tensor], states: Tensor, rough: Rough | None = None) -> Tensor:
-    """Return the most probable next piece of many prefixes, of equal ones the lowest id, ``(rows,)``.
-
-    Args:
-        logits: From states ``(rows, d_model)`` to ``(rows, target_vocab_size)``.
-        states: ``(rows, d_model)``.
-        rough: A faster stand-in for `logits` (see `Verifiable.rough_logits`). What it leaves open is decided by
-            `logits`, so that it changes nothing.
-
-    Raises:
-        UserError: The model gives NaN.
-    """
-    if rough is None:
-        # The order of the logits is that of the log-probabilities.
-        return torch.cat([_surely_best(logits(part)) for part in row_blocks(states)])
-    found, open_rows = [], []
-    for part in row_blocks(states):
-        scores, error, relative_error = rough(part)
-        values, pieces = _top(_without_special(scores), 2)
-        # Of lower scores, none can come nearer than the second best.
-        error = 2 * error + relative_error * values.abs().sum(dim=1)
-        found.append(pieces[:, 0])
-        # So that NaN leaves a row open as well.
-        open_rows.append(~(values[:, 0] - values[:, 1] > error))
-    result, rows = torch.cat(found), torch.cat(open_rows).nonzero().squeeze(1)
-    if rows.numel():
-        result[rows] = best_piece(logits, states[rows])
-    return result
-
-
-def _surely_best(logits: Tensor) -> Tensor:
-    best_pieces = _first_best(logits)
-    # Wherever log-probabilities would be NaN, the largest logit is NaN or infinite.
-    if not bool(logits.gather(1, best_pieces.unsqueeze(1)).isfinite().all()):
-        raise UserError(_NAN)
-    return _first_best(_without_special(logits))
-
-
-def row_blocks(states: Tensor) -> tuple[Tensor, ...]:
+def _row_blocks(states: Tensor) -> tuple[Tensor, ...]:
     """Split rows evenly into blocks; a float32 product over a few rows alone would round otherwise than over many."""
     if states.device.type != "cpu":
         return states.split(64 * ROWS_AT_ONCE)

@@ -1,4 +1,4 @@
-"""Greedy search: what beam search gives with a beam of 1, by a shorter way."""
+"""Greedy search: the hypotheses of beam search with a beam of 1, found faster."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ LIVE_SHARE = 0.75
 
 
 def greedy_search(model: Decodable, source: Tensor, limits: Tensor, encoded: object = None) -> Hypotheses:
-    """Take the most probable piece at each step; of equal ones, the lowest id.
+    """Take the most probable token at each step; of equal ones, the lowest id.
 
     Args:
         model: The model.
         source: ``(batch, source_length)``.
-        limits: The most pieces that each hypothesis may have, ``(batch,)``.
-        encoded: What the model's encoder gives for the source, where that is known.
+        limits: Maximum number of tokens of each hypothesis, ``(batch,)``.
+        encoded: The encoder's output for the source, if it is known.
     """
     batch, device = source.size(0), source.device
     pieces = torch.zeros(batch, int(limits.max()), dtype=torch.int64, device=device)

@@ -1,4 +1,4 @@
-"""What decoding gives."""
+"""The hypotheses of a set of sentences."""
 
 from __future__ import annotations
 
@@ -78,11 +78,27 @@ class Hypotheses:
             sentences: ``(new_sentences,)``, indices into the sentences; with ``torch.argsort`` of the places that the
                 sentences have in the input, the result is in the order of the input.
         """
-        split = self.pieces.split(self.lengths.tolist())
-        chosen = [split[sentence] for sentence in sentences.tolist()]
+        lengths = self.lengths[sentences]
+        starts = (self.lengths.cumsum(0) - self.lengths)[sentences]
+        within = torch.arange(int(lengths.sum())) - (lengths.cumsum(0) - lengths).repeat_interleave(lengths)
         return Hypotheses(
-            torch.cat(chosen) if chosen else self.pieces[:0],
-            self.lengths[sentences],
+            self.pieces[starts.repeat_interleave(lengths) + within],
+            lengths,
             self.scores[sentences],
             self.non_terminated[sentences],
+        )
+
+    def with_blanks(self, places: Tensor, count: int) -> Hypotheses:
+        """Return the hypotheses of more sentences, of which those that were not decoded have the empty hypothesis.
+
+        Args:
+            places: Where each sentence goes, ascending, ``(sentences,)``.
+            count: Number of sentences of the result.
+        """
+        places = places.cpu()
+        return Hypotheses(
+            self.pieces,
+            self.lengths.new_zeros(count).index_copy(0, places, self.lengths),
+            self.scores.new_zeros(count).index_copy(0, places, self.scores),
+            self.non_terminated.new_zeros(count).index_copy(0, places, self.non_terminated),
         )

@@ -1,8 +1,8 @@
-"""The steps of beam search (method.md, 0.13), whoever scores the prefixes."""
+"""The state of a beam search and its steps (method.md, 0.13)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import copy
 
 import torch
 from torch import Tensor
@@ -16,7 +16,7 @@ class Finished:
     """The best finished hypothesis of each sentence so far; of equal ones, the one that was finished first.
 
     Args:
-        limits: The most pieces that each hypothesis may have, ``(sentences,)``.
+        limits: Maximum number of tokens of each hypothesis, ``(sentences,)``.
     """
 
     def __init__(self, limits: Tensor) -> None:
@@ -28,49 +28,49 @@ class Finished:
         self.terminated = torch.zeros(limits.numel(), dtype=torch.bool, device=device)
 
     def offer(
-        self, sentences: Tensor, pieces: Tensor, lengths: Tensor, scores: Tensor, divisors: Tensor, terminated: bool
+        self, sentences: Tensor, pieces: Tensor, length: int, scores: Tensor, divisor: Tensor, terminated: bool
     ) -> None:
         """Keep those of these hypotheses that are better than what their sentences have.
 
         Args:
             sentences: ``(offered,)``, each at most once.
-            pieces: ``(offered, longest)``, without end of sentence; what stands after the length of a row is ignored.
-            lengths: ``(offered,)``.
+            pieces: Their tokens without end of sentence, ``(offered, length)``.
+            length: Number of tokens of each.
             scores: Summed log-probabilities, ``(offered,)``.
-            divisors: The length normalisation, by which scores are divided before they are compared, ``(offered,)``.
-            terminated: Whether they end in the end-of-sentence piece.
+            divisor: The length normalisation, by which scores are divided before they are compared, ``()``.
+            terminated: Whether they end in the end-of-sentence token.
         """
-        normalised = scores / divisors
+        normalised = scores / divisor
         better = normalised > self.normalised[sentences]
-        chosen, width = sentences[better], min(pieces.size(1), self.pieces.size(1))
-        self.pieces[chosen, :width] = pieces[better, :width]
-        self.lengths[chosen] = lengths[better]
+        chosen = sentences[better]
+        self.pieces[chosen, :length] = pieces[better]
+        self.lengths[chosen] = length
         self.scores[chosen] = scores[better]
         self.normalised[chosen] = normalised[better]
         self.terminated[chosen] = terminated
 
     def hypotheses(self) -> Hypotheses:
-        """Return them all, in the order of the sentences."""
+        """Return the best hypothesis of each sentence."""
         return Hypotheses.from_padded(self.pieces, self.lengths, self.scores, ~self.terminated)
 
 
 class Search:
-    """Live prefixes of sentences that are being decoded, each of which may be at a step of its own.
+    """Live prefixes of sentences that are decoded together, one step of all at a time.
 
     Args:
         finished: Where finished hypotheses go.
-        limits: The most pieces that each hypothesis may have, ``(sentences,)``.
+        limits: Maximum number of tokens of each hypothesis, ``(sentences,)``.
         beam: Number of live prefixes of a sentence.
         length_penalty: Exponent of the length normalisation.
 
     Attributes:
         sentences: The place of each sentence in ``finished``, ``(sentences,)``.
-        lengths: Number of pieces of a sentence's live prefixes, ``(sentences,)``.
-        prefixes: Their pieces, ``(sentences, live, longest)``; there is one empty prefix at first, ``beam`` later.
+        length: Number of tokens of every live prefix.
+        prefixes: Their tokens, ``(sentences, live, length)``; there is one empty prefix at first, ``beam`` later.
         scores: Their summed log-probabilities, best first, ``(sentences, live)``; -inf where there is no prefix, as
             with a vocabulary smaller than the beam.
         parents: The place, among the live prefixes before, of the one that each continues, ``(sentences, live)``.
-        pieces: The last piece of each, ``(sentences, live)``.
+        pieces: The last token of each, ``(sentences, live)``.
         open: False at sentences that are done, ``(sentences,)``.
     """
 
@@ -84,7 +84,7 @@ class Search:
         self.sentences = torch.arange(limits.numel(), device=device)
         self.open = limits > 0
         self.counts = torch.zeros_like(limits)
-        self.lengths = torch.zeros_like(limits)
+        self.length = 0
         self.prefixes = torch.zeros(limits.numel(), 1, 0, dtype=torch.int64, device=device)
         self.scores = torch.zeros(limits.numel(), 1, dtype=torch.float64, device=device)
         self.parents = torch.zeros(limits.numel(), 1, dtype=torch.int64, device=device)
@@ -94,60 +94,33 @@ class Search:
         """Make one step with all sentences.
 
         Args:
-            values: Log-probabilities of the best pieces after each live prefix, ``(sentences * live, best)``: as many
+            values: Log-probabilities of the best tokens after each live prefix, ``(sentences * live, best)``: as many
                 as ``2 * beam``, unless the vocabulary has fewer; for a beam of 1 the best alone will do.
-            pieces: Their ids, ``(sentences * live, best)``; equal values stand by piece.
+            pieces: Their ids, ``(sentences * live, best)``; equal values in order of the id.
         """
         scores, parents, pieces = self._rank(values, pieces)
-        self.lengths = self.lengths + self.open
-        divisors = self._divisors[self.lengths]
+        self.length += 1
         ends = pieces == EOS
-        self._finish(ends[:, : self.beam], scores, parents, divisors)
+        self._finish(ends[:, : self.beam], scores, parents)
         # One prefix has one end, so that at least half of the candidates go on.
         others = ends.to(torch.uint8).sort(dim=1, stable=True).indices[:, : self.beam]
         self.parents, self.pieces = parents.gather(1, others), pieces.gather(1, others)
         self.scores = scores.gather(1, others)
-        self._append()
+        rows = torch.arange(self.parents.size(0), device=self.parents.device).unsqueeze(1)
+        self.prefixes = torch.cat([self.prefixes[rows, self.parents], self.pieces.unsqueeze(2)], dim=2)
         self.open = self.open & (self.counts < self.beam) & (self.scores[:, 0] > -torch.inf)
-        at_limit = self.open & (self.limits == self.lengths)
+        at_limit = self.open & (self.limits == self.length)
         if bool(at_limit.any()):
             # All of a sentence's live prefixes have one length, so only the best of them can win.
-            self.finished.offer(
-                self.sentences[at_limit],
-                self.prefixes[at_limit, 0],
-                self.lengths[at_limit],
-                self.scores[at_limit, 0],
-                divisors[at_limit],
-                False,
-            )
+            self._offer(at_limit, self.prefixes[at_limit, 0], self.scores[at_limit, 0], terminated=False)
             self.open = self.open & ~at_limit
 
-    def skip(self, pieces: Tensor, counts: Tensor) -> None:
-        """Make several steps of a greedy search whose results are known, none of which ends a sentence.
-
-        Args:
-            pieces: The pieces that follow, ``(sentences, most)``.
-            counts: How many of them each sentence takes, ``(sentences,)``.
-        """
-        columns = self.lengths.unsqueeze(1) + torch.arange(pieces.size(1), device=pieces.device)
-        self.prefixes = F.pad(self.prefixes, (0, pieces.size(1)))
-        # What is written beyond a sentence's own length is written over, or never read.
-        self.prefixes.squeeze(1).scatter_(1, columns, pieces)
-        self.lengths = self.lengths + counts
-
-    def _append(self) -> None:
-        sentences = torch.arange(self.parents.size(0), device=self.parents.device).unsqueeze(1)
-        # One more column than the longest had: enough for all, whatever their steps.
-        prefixes = F.pad(self.prefixes[sentences, self.parents], (0, 1))
-        last = (self.lengths - 1).clamp(min=0)[:, None, None].expand(-1, prefixes.size(1), 1)
-        self.prefixes = prefixes.scatter_(2, last, self.pieces.unsqueeze(2))
-
     def _rank(self, values: Tensor, pieces: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Return scores, parents and pieces of the best ``2 * beam`` candidates, each ``(sentences, 2 * beam)``."""
+        """Return scores, parents and tokens of the best ``2 * beam`` candidates, each ``(sentences, 2 * beam)``."""
         sentences, live = self.scores.shape
         wanted = 2 * self.beam
         scores = (self.scores.view(-1, 1) + values.double()).view(sentences, -1)
-        # Candidates stand by prefix and, within one, by piece where they are equal: the order that ties call for.
+        # Equal candidates stay in order of prefix, then of token id, as ties are broken.
         scores, order = scores.sort(dim=1, descending=True, stable=True)
         parents, pieces = order // (order.size(1) // live), pieces.reshape(sentences, -1).gather(1, order)
         missing = max(wanted - order.size(1), 0)
@@ -157,7 +130,7 @@ class Search:
             F.pad(pieces[:, :wanted], (0, missing)),
         )
 
-    def _finish(self, ends: Tensor, scores: Tensor, parents: Tensor, divisors: Tensor) -> None:
+    def _finish(self, ends: Tensor, scores: Tensor, parents: Tensor) -> None:
         ends = ends & self.open.unsqueeze(1) & (scores[:, : self.beam] > -torch.inf)
         self.counts = self.counts + ends.sum(dim=1)
         rows = ends.any(dim=1).nonzero().squeeze(1)
@@ -165,29 +138,16 @@ class Search:
             # Those of one step have one length, so the first of them is the best.
             rank = ends[rows].to(torch.uint8).argmax(dim=1, keepdim=True)
             prefixes = self.prefixes[rows, parents[rows].gather(1, rank).squeeze(1)]
-            lengths, scores = self.lengths[rows] - 1, scores[rows].gather(1, rank).squeeze(1)
-            self.finished.offer(self.sentences[rows], prefixes, lengths, scores, divisors[rows], True)
+            self._offer(rows, prefixes, scores[rows].gather(1, rank).squeeze(1), terminated=True)
+
+    def _offer(self, rows: Tensor, pieces: Tensor, scores: Tensor, terminated: bool) -> None:
+        # The score of a terminated hypothesis includes the end-of-sentence token, as does the length it is divided by.
+        divisor = self._divisors[self.length]
+        self.finished.offer(self.sentences[rows], pieces, pieces.size(1), scores, divisor, terminated)
 
     def select(self, kept: Tensor) -> Search:
-        """Return a search of these sentences alone, ``(kept,)``, which goes on by itself."""
-        result = Search.__new__(Search)
-        result.finished, result.beam, result._divisors = self.finished, self.beam, self._divisors
-        for name in _PER_SENTENCE:
+        """Return the search of these sentences alone, ``(kept,)``."""
+        result = copy.copy(self)
+        for name in ("sentences", "limits", "open", "counts", "prefixes", "scores", "parents", "pieces"):
             setattr(result, name, getattr(self, name)[kept])
         return result
-
-    @classmethod
-    def join(cls, parts: Sequence[Search]) -> Search:
-        """Return one search of the sentences of several with one ``finished``."""
-        result = parts[0].select(torch.arange(0, device=parts[0].open.device))
-        longest = max(part.prefixes.size(2) for part in parts)
-        for name in _PER_SENTENCE:
-            result_parts = [getattr(part, name) for part in parts]
-            if name == "prefixes":
-                result_parts = [F.pad(part, (0, longest - part.size(2))) for part in result_parts]
-            setattr(result, name, torch.cat(result_parts))
-        result._divisors = max((part._divisors for part in parts), key=Tensor.numel)
-        return result
-
-
-_PER_SENTENCE = ("sentences", "limits", "open", "counts", "lengths", "prefixes", "scores", "parents", "pieces")

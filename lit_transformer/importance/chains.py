@@ -1,57 +1,44 @@
-"""Evaluations that follow one another, and what runs several such chains side by side."""
+"""Sequences of evaluations, and the loop that runs several of them side by side."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from lit_transformer.importance.evaluation import Evaluation
-from lit_transformer.importance.question import Question
 from lit_transformer.importance.variant import Variant
 
-Asked: TypeAlias = Variant | Question
-Steps: TypeAlias = Generator[Asked, Evaluation, Any]
+Steps: TypeAlias = Generator[Variant, Evaluation, Any]
+Chain: TypeAlias = Callable[[], Steps]
+"""Starts a sequence of evaluations each of which may depend on the one before, such as the scan of one component's
+alphas: a generator that yields variants, is sent their evaluations, and returns its result."""
 
 
-@dataclass(frozen=True)
-class Chain:
-    """Evaluations each of which may depend on the one before, such as the scan of one component's alphas.
+def single(variant: Variant) -> Chain:
+    """Return the chain of a single evaluation, which is its result."""
 
-    Args:
-        steps: Starts the chain: a generator that yields variants (or questions) and is sent their evaluations.
-        cost: What to expect of it, in evaluations.
-    """
+    def steps() -> Steps:
+        return (yield variant)
 
-    steps: Callable[[], Steps]
-    cost: float = 1.0
-
-    @classmethod
-    def of(cls, asked: Asked, cost: float = 1.0) -> Chain:
-        """Return the chain of a single evaluation, which it returns."""
-
-        def steps() -> Steps:
-            return (yield asked)
-
-        return cls(steps, cost)
+    return steps
 
 
-def follow(chains: Sequence[Chain], evaluate: Callable[[Sequence[Asked]], Sequence[Evaluation]]) -> list[Any]:
-    """Run chains side by side, a step of each at a time, and return what the generator of each returns.
+def follow(chains: Sequence[Chain], evaluate: Callable[[Sequence[Variant]], Sequence[Evaluation]]) -> list[Any]:
+    """Run chains side by side, a step of each at a time, and return the result of each.
 
     Args:
         chains: The chains.
-        evaluate: Evaluates what those ask for that are not at their end.
+        evaluate: Evaluates the next variants of all chains that have not ended.
     """
-    steps, results = [chain.steps() for chain in chains], dict[int, Any]()
+    steps, results = [chain() for chain in chains], dict[int, Any]()
     made: dict[int, Evaluation | None] = dict.fromkeys(range(len(chains)))
     while made:
-        asked = dict[int, Asked]()
+        variants = dict[int, Variant]()
         for number, evaluation in made.items():
             try:
                 # The first one starts it.
-                asked[number] = steps[number].send(evaluation)  # type: ignore[arg-type]
+                variants[number] = steps[number].send(evaluation)  # type: ignore[arg-type]
             except StopIteration as end:
                 results[number] = end.value
-        made = dict(zip(asked, evaluate(list(asked.values())), strict=True)) if asked else {}
+        made = dict(zip(variants, evaluate(list(variants.values())), strict=True)) if variants else {}
     return [results[number] for number in range(len(chains))]

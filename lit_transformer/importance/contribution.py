@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lit_transformer.importance.evaluation import Evaluation
-from lit_transformer.importance.intervals import LEVEL, DropIntervals, drop_intervals, label
+from lit_transformer.importance.intervals import LEVEL, DropInterval, drop_intervals
 from lit_transformer.importance.scores import CAP, contribution_scores
 
 
@@ -29,9 +29,7 @@ def contribution_table(
 ) -> ContributionTable:
     """Score components by the BLEU lost when each is ablated (Wang & Tu 2020, method.md 1.3).
 
-    The intervals cover the choice of sentences, not of training runs. An evaluation that stopped early, because its
-    drop is surely above the cap, has the bounds of that decision instead, is marked ``early`` and takes no part in the
-    joint resampling.
+    The intervals cover the choice of sentences, not of training runs.
 
     Args:
         baseline: The evaluation of the whole model.
@@ -40,19 +38,19 @@ def contribution_table(
         least: How many least important components to tell the stability of.
         prefix: Put before the names of the columns, as for mean ablation.
     """
-    whole = {component: made.statistics.numpy() for component, made in ablations.items() if not made.early}
-    intervals = drop_intervals(baseline.statistics.numpy(), whole, epsilon=epsilon) if whole else None
-    shares: dict[str, float] = {}
-    about: dict[str, Any] = {"cap": CAP, "epsilon": epsilon}
-    if intervals is not None:
-        stability = intervals.stability(min(least, len(whole)))
-        shares = stability.shares
-        about["least"] = {"components": list(stability.least), "overlap": stability.overlap}
-        about["interval"] = {
+    statistics = {component: made.statistics.numpy() for component, made in ablations.items()}
+    intervals = drop_intervals(baseline.statistics.numpy(), statistics, epsilon=epsilon)
+    stability = intervals.stability(min(least, len(ablations)))
+    about = {
+        "cap": CAP,
+        "epsilon": epsilon,
+        "least": {"components": list(stability.least), "overlap": stability.overlap},
+        "interval": {
             "level": LEVEL,
             "covers": "the choice of sentences, not of training runs",
             "baseline": [intervals.baseline_lower, intervals.baseline_upper],
-        }
+        },
+    }
     results = contribution_scores(baseline.bleu, {component: made.bleu for component, made in ablations.items()})
     rows = []
     for component, made in ablations.items():
@@ -60,31 +58,25 @@ def contribution_table(
         columns = {
             "ablated_bleu": made.bleu,
             "drop": result.drop,
-            **_bounds(component, made, intervals, epsilon),
+            **_bounds(intervals.components[component]),
             "relative_drop": result.relative_drop,
             "contribution": result.contribution,
             "rank": result.rank,
             **_measures(made, baseline),
-            **({"least_share": shares[component]} if component in shares else {}),
+            "least_share": stability.shares[component],
         }
         named = {f"{prefix}{name}": value for name, value in columns.items()}
         rows.append({"component": component, "baseline_bleu": baseline.bleu, **named})
     return ContributionTable(rows, about)
 
 
-def _bounds(component: str, made: Evaluation, intervals: DropIntervals | None, epsilon: float) -> dict[str, Any]:
-    if made.early or intervals is None:
-        decision = made.decision or {}
-        lower, upper = float(decision["lower"]), float(decision["upper"])
-        return {"drop_lower": lower, "drop_upper": upper, "label": label(lower, upper, epsilon), "early": True}
-    interval = intervals.components[component]
+def _bounds(interval: DropInterval) -> dict[str, Any]:
     return {
         "drop_lower": interval.lower,
         "drop_upper": interval.upper,
         "label": interval.label,
         "contribution_lower": interval.contribution_lower,
         "contribution_upper": interval.contribution_upper,
-        "early": False,
     }
 
 

@@ -26,9 +26,6 @@ GRID = tuple(tenths / 10 for tenths in range(11))
 EPSILON = 0.5
 """BLEU points: a drop below this counts as no drop (Wang & Tu 2020)."""
 
-CLOSE = 0.02
-"""BLEU points: what a fast evaluation may be off by, so that a decision nearer than this is checked again."""
-
 
 @dataclass(frozen=True)
 class Criticality:
@@ -77,11 +74,6 @@ def threshold(epsilon: float | str, baseline: float, flag: str = "--trainer.call
     if share and not baseline > 0.0:
         raise UserError(f"{flag} is {epsilon!r}, but the baseline has {baseline:.2f} BLEU; give points, such as 0.5.")
     return value * baseline / 100.0 if share else value
-
-
-def is_close(drop: float, epsilon: float, margin: float = CLOSE) -> bool:
-    """Return whether a drop is so near to epsilon, in BLEU points, that plain decoding has to confirm the decision."""
-    return abs(drop - epsilon) <= margin + 1e-9
 
 
 def scan(epsilon: float, grid: tuple[float, ...] = GRID) -> Search:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from torch.distributed import DistNetworkError, DistStoreError, Store
@@ -25,16 +25,16 @@ class Dealer:
     rank = 0
     size = 1
 
-    def deal(self, costs: Sequence[float], work: Callable[[int], None], news: News) -> None:
+    def deal(self, count: int, work: Callable[[int], None], news: News) -> None:
         """Run each piece of work once, on whichever process is free.
 
         Args:
-            costs: What to expect of each piece, in any unit; the most expensive are begun first.
+            count: Number of pieces.
             work: Does the piece with this number.
             news: Told what the processes `say`, on the first process only.
         """
         self._news = news
-        for number in range(len(costs)):
+        for number in range(count):
             work(number)
 
     def alive(self) -> contextlib.AbstractContextManager[None]:
@@ -71,7 +71,7 @@ class StoreDealer(Dealer):
         self._store, self._gather, self._name = store, gather, name
         self._round = 0
 
-    def deal(self, costs: Sequence[float], work: Callable[[int], None], news: News) -> None:
+    def deal(self, count: int, work: Callable[[int], None], news: News) -> None:
         """Run each piece of work once, on whichever process is free, and return when all are done.
 
         Raises:
@@ -80,14 +80,13 @@ class StoreDealer(Dealer):
         """
         self._round += 1
         self._news, self._heard = news, 0
-        order = sorted(range(len(costs)), key=lambda number: (-costs[number], number))
         with _store_errors():
-            while (place := self._store.add(self._key("next"), 1) - 1) < len(order):
-                work(order[place])
+            while (number := self._store.add(self._key("next"), 1) - 1) < count:
+                work(number)
                 self._store.add(self._key("done"), 1)
                 self._listen()
             watch = Watch(self._store, {rank: self._beat(rank) for rank in range(self.size) if rank != self.rank})
-            while self._store.add(self._key("done"), 0) < len(order):
+            while self._store.add(self._key("done"), 0) < count:
                 self._listen()
                 watch.look()
                 time.sleep(POLL_SECONDS)

@@ -27,12 +27,8 @@ class Evaluation:
         lengths: Number of pieces of each hypothesis, int32 ``(sentences,)``.
         statistics: BLEU's statistics of each sentence, int32 ``(sentences, 10)``; see `lit_transformer.bleu`.
         non_terminated: True where the search ran to the length limit, bool ``(sentences,)``.
-        held: Number of sentences whose draft held to the end, so that no sequential step was needed for them.
         seconds: Time it took.
         records: What else was recorded, per sentence; see `lit_transformer.importance.records`.
-        decision: Where decoding stopped early, because a question was answered: the fields of
-            `lit_transformer.importance.early.Decision` and the BLEU that was compared with (``against``). No hypotheses
-            are kept then, and the statistics of what was not decoded are the draft's.
     """
 
     key: str
@@ -41,10 +37,8 @@ class Evaluation:
     lengths: Tensor
     statistics: Tensor
     non_terminated: Tensor
-    held: int = 0
     seconds: float = 0.0
     records: Mapping[str, Tensor] = field(default_factory=dict)
-    decision: Mapping[str, Any] | None = None
 
     @cached_property
     def score(self) -> BLEUScore:
@@ -53,15 +47,8 @@ class Evaluation:
 
     @property
     def bleu(self) -> float:
-        """Corpus BLEU, in BLEU points from 0 to 100; the estimate of an evaluation that stopped early."""
-        if self.decision is not None:
-            return float(self.decision["against"] - self.decision["drop"])
+        """Corpus BLEU, in BLEU points from 0 to 100."""
         return self.score.bleu
-
-    @property
-    def early(self) -> bool:
-        """Whether it stopped before all sentences were decoded."""
-        return self.decision is not None
 
     @property
     def sentences(self) -> int:
@@ -71,8 +58,6 @@ class Evaluation:
     @cached_property
     def measures(self) -> dict[str, float | int]:
         """The numbers of the whole scoring set, by name; the optional ones only where they were recorded."""
-        if self.early:
-            return {"bleu": self.bleu}
         score = self.score
         found: dict[str, float | int] = {
             "bleu": score.bleu,
@@ -114,10 +99,8 @@ class Evaluation:
             "sums": dict(zip(STATISTICS, self.statistics.sum(dim=0, dtype=torch.int64).tolist(), strict=True)),
             "non_terminated": int(self.non_terminated.sum()),
             "sentences": self.sentences,
-            "held": self.held,
             "seconds": round(self.seconds, 3),
             "records": sorted(self.records),
-            **({} if self.decision is None else {"decision": dict(self.decision)}),
         }
 
     def tensors(self) -> dict[str, Tensor]:
@@ -144,9 +127,7 @@ class Evaluation:
             lengths=tensors["lengths"],
             statistics=tensors["statistics"],
             non_terminated=tensors["non_terminated"],
-            held=line["held"],
             seconds=line["seconds"],
-            decision=line.get("decision"),
             records={
                 name.removeprefix("record."): value for name, value in tensors.items() if name.startswith("record.")
             },

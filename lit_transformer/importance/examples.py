@@ -27,26 +27,23 @@ def examples(
 
     Args:
         baseline: The evaluation of the whole model.
-        ablations: The evaluation without each component, by id; those that stopped early have no hypotheses.
+        ablations: The evaluation without each component, by id.
         texts: Source and reference of each sentence, in the order of the scoring set.
         decode: Returns the text of target ids.
         count: How many sentences to show, at most.
 
     Returns:
         ``most`` and ``least``, each with ``component``, ``drop`` (BLEU points), ``changed`` (hypotheses that differ)
-        and ``sentences``: ``source``, ``reference``, ``baseline``, ``ablated``, and ``fall``, the BLEU that the
-        sentence itself loses. Empty where nothing was evaluated whole.
+        and ``sentences``: ``source``, ``reference``, ``baseline``, ``ablated``, and ``fall``, the drop of the
+        sentence's own BLEU.
     """
-    whole = {name: made for name, made in ablations.items() if not made.early}
-    if not whole:
-        return {}
-    drop = {name: made.drop_from(baseline) for name, made in whole.items()}
+    drop = {name: made.drop_from(baseline) for name, made in ablations.items()}
     said = _hypotheses(baseline, decode)
     chosen = {"most": max(drop, key=drop.__getitem__), "least": min(drop, key=drop.__getitem__)}
     found: dict[str, Any] = {"format": EXAMPLES_FORMAT, "of": len(texts)}
     for place, component in chosen.items():
-        ablated = _hypotheses(whole[component], decode)
-        falls = bleu(baseline.statistics.numpy()) - bleu(whole[component].statistics.numpy())
+        ablated = _hypotheses(ablations[component], decode)
+        falls = bleu(baseline.statistics.numpy()) - bleu(ablations[component].statistics.numpy())
         changed = [number for number, text in enumerate(ablated) if text != said[number]]
         # Of the least important component a gain is as telling as a loss.
         telling = np.abs(falls) if place == "least" else falls

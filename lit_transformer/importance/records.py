@@ -39,8 +39,8 @@ class Recorder:
         self._chrf = CorpusChrF() if "chrf" in record else None
 
     def complete(self, evaluation: Evaluation) -> bool:
-        """Whether an evaluation has all that is to be recorded; of one that stopped early, that is nothing."""
-        return evaluation.early or not self._lacking(evaluation)
+        """Whether an evaluation has all that is to be recorded."""
+        return not self._lacking(evaluation)
 
     def record(
         self, evaluation: Evaluation, model: Transformer, scoring_set: ScoringSet, hypotheses: Sequence[str]

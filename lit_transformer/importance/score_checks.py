@@ -24,8 +24,8 @@ ABLATED = (
 )
 NUMBERS = (
     *("layer", "parameters", "baseline_bleu", *ABLATED, *(f"mean_{name}" for name in ABLATED)),
-    *("criticality", "criticality_rank", "criticality_drop", "criticality_early", "criticality_drop_lower"),
-    *("criticality_drop_upper", "relative_distance", "cosine", "module_criticality", "module_criticality_alpha"),
+    *("criticality", "criticality_rank", "criticality_drop", "relative_distance", "cosine"),
+    *("module_criticality", "module_criticality_alpha"),
     *("module_criticality_sigma", "module_criticality_per_parameter", "rerandomized_drop", "rerandomized_drop_sd"),
 )
 """Columns of numbers; a scorer may add others."""

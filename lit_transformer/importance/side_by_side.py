@@ -40,7 +40,7 @@ class SideBySide:
 
     def __init__(self, model: Transformer, variants: Sequence[Variant], applied: Applied) -> None:
         self._model, self._applied = model, applied
-        self._variants = [variant.by_itself for variant in variants]
+        self._variants = list(variants)
         self._place = _Place()
         sublayers = {name: sublayer for name, sublayer in model.components().items() if not _in_encoder(name)}
         self._without = {

@@ -28,9 +28,6 @@ BESIDE = ("criticality_curves.csv", "group_ablation.csv", "examples.json")
 PICTURES = ("contribution", "mean_contribution", "criticality", "group_ablation")
 """Scorers that draw a picture, named after them."""
 
-SEARCH = "variant_search"
-"""How the variants of one scorer were decoded, in its section: like ``search``, which is of them all, or ``mixed``."""
-
 COMMON = ("component", "kind", "layer", "parameters", "baseline_bleu")
 """Columns that belong to no scorer alone."""
 
@@ -79,9 +76,6 @@ class ScoreTable:
                     for name, value in before.items()
                     if name not in (*self.about, "columns", "correlations") and isinstance(value, dict)
                 }
-                if "search" in before and not any(SEARCH in section for section in self._sections.values()):
-                    # Written before it stood in the sections.
-                    self._sections = {name: {SEARCH: before["search"]} | s for name, s in self._sections.items()}
                 self._correlations = dict(before.get("correlations", {}))
                 self._columns = {name: list(columns) for name, columns in before.get("columns", {}).items()}
                 self._rows = {row["component"]: dict(row) for row in before["components"]}
@@ -109,11 +103,10 @@ class ScoreTable:
 
         Args:
             section: Name of the scorer.
-            settings: How it scored, and what it found of the whole model; plain types. ``variant_search`` where that is
-                not what the table rests on: ``mixed``, or None where no variant was decoded.
+            settings: How it scored, and what it found of the whole model; plain types.
             rows: One per component, with ``component`` and the columns.
         """
-        self._sections[section] = {**({SEARCH: self.about["search"]} if "search" in self.about else {}), **settings}
+        self._sections[section] = dict(settings)
         columns = list(dict.fromkeys(name for row in rows for name in row if name not in COMMON))
         replaced = {*columns, *self._columns.get(section, ())}
         given = {str(row["component"]) for row in rows}
@@ -172,16 +165,10 @@ class ScoreTable:
         columns = list(dict.fromkeys(name for row in found for name in row))
         # Both texts are made before either is written, so that a bad number leaves no half of a pair.
         found_together = {"correlations": dict(sorted(self._correlations.items()))} if self._correlations else {}
-        content = {**self._told(), **self._sections, **found_together, "columns": self._columns, "components": rows}
+        content = {**self.about, **self._sections, **found_together, "columns": self._columns, "components": rows}
         text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
         write_text(self._folder / "scores.json", text + "\n")
         write_text(self._folder / "scores.csv", table_text(columns, found))
-
-    def _told(self) -> dict[str, Any]:
-        """Return what all numbers rest on, those of earlier analyses too."""
-        searches = {section.get(SEARCH) for section in self._sections.values()} - {None}
-        alike = searches <= {self.about.get("search")}
-        return {name: value for name, value in self.about.items() if name != "search" or alike}
 
 
 def differing(scores: Mapping[str, Any], about: Mapping[str, Any]) -> list[str]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass, fields, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal
 
 from lit_transformer.components import canonical_key
@@ -23,11 +23,6 @@ class Variant:
         alpha: Where: 0 is the initial weights, 1 the trained ones (method.md 1.4).
         include_norm: Interpolate the component's LayerNorm too (method.md 0.4).
         draw: Number of a fresh draw from the initial distribution, in place of the saved initial weights.
-        draft: Ids of the components that are ablated in the variant whose hypotheses serve as the draft; all of them
-            are in ``ablated``.
-        path: Alphas at which the interpolated component was evaluated before, one after another; the hypotheses at the
-            last of them are the draft.
-        plain: Decoded by itself, without a draft.
     """
 
     ablated: tuple[str, ...] = ()
@@ -36,43 +31,22 @@ class Variant:
     alpha: float = 1.0
     include_norm: bool = False
     draw: int | None = None
-    draft: tuple[str, ...] = ()
-    path: tuple[float, ...] = ()
-    plain: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse what no evaluator could make.
+        """Refuse a variant that cannot be evaluated.
 
         Raises:
-            ValueError: The ids are not in canonical order, the draft is not a part of them, an alpha is outside 0 to 1,
-                or there is a path without a component.
+            ValueError: The ids are not in canonical order, or alpha is outside 0 to 1.
         """
-        for ids in (self.ablated, self.draft):
-            if list(ids) != sorted(set(ids), key=canonical_key):
-                raise ValueError(f"expected different ids in canonical order; got {ids}")
-        if not set(self.draft) <= set(self.ablated):
-            raise ValueError(f"the draft {self.draft} is no part of {self.ablated}")
-        for alpha in (self.alpha, *self.path):
-            if not 0.0 <= alpha <= 1.0:
-                raise ValueError(f"alpha is {alpha}; it lies between 0 and 1")
-        if self.path and self.interpolated is None:
-            raise ValueError(f"the path {self.path} is one of alpha, but no component is interpolated")
+        if list(self.ablated) != sorted(set(self.ablated), key=canonical_key):
+            raise ValueError(f"expected different ids in canonical order; got {self.ablated}")
+        if not 0.0 <= self.alpha <= 1.0:
+            raise ValueError(f"alpha is {self.alpha}; it lies between 0 and 1")
 
     @property
     def changed(self) -> tuple[str, ...]:
-        """The components in which it differs from its draft, in canonical order."""
-        changed = {*self.ablated} - {*self.draft} | ({self.interpolated} if self.interpolated else set())
-        return tuple(sorted(changed, key=canonical_key))
-
-    @property
-    def before(self) -> list[Variant]:
-        """The variants of its path, each of which is the draft of the next one."""
-        return [replace(self, alpha=alpha, path=self.path[:place]) for place, alpha in enumerate(self.path)]
-
-    @property
-    def by_itself(self) -> Variant:
-        """What it is when nothing serves as its draft."""
-        return replace(self, draft=(), path=(), plain=False)
+        """The components that differ from the trained model."""
+        return self.ablated if self.interpolated is None else (*self.ablated, self.interpolated)
 
     @property
     def needs_initial(self) -> bool:
@@ -98,13 +72,19 @@ class Variant:
         }
 
     @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> Variant:
-        """Return the variant that `as_dict` was made from."""
-        given: dict[str, Any] = {n: tuple(value) if isinstance(value, list) else value for n, value in values.items()}
+    def from_dict(cls, values: Mapping[str, Any]) -> Variant:
+        """Return the variant that `as_dict` was made from.
+
+        Journals of versions that decoded from drafts hold further keys, which do not change the result.
+        """
+        given: dict[str, Any] = {
+            field.name: tuple(value) if isinstance(value := values[field.name], list) else value
+            for field in fields(cls)
+            if field.name in values
+        }
         return cls(**given)
 
 
-def ablation(*components: str, draft: Iterable[str] = (), value: Value = "zero", plain: bool = False) -> Variant:
+def ablation(*components: str, value: Value = "zero") -> Variant:
     """Return the variant without these components, in whatever order they are named."""
-    ablated, drafted = (tuple(sorted(ids, key=canonical_key)) for ids in (components, draft))
-    return Variant(ablated=ablated, value=value, draft=drafted, plain=plain)
+    return Variant(ablated=tuple(sorted(components, key=canonical_key)), value=value)

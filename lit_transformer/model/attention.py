@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
@@ -131,34 +130,6 @@ class Attention(nn.Module):
         x = x.reshape(keys.size(0), -1, d_model)
         queries = self._split(self.projected(x, slice(d_model)))
         return self._attend(queries, keys, values, mask).reshape(rows, length, d_model)
-
-    def own_rows(self, x: Tensor, attend: Callable[[Tensor, Tensor, Tensor], Tensor]) -> Tensor:
-        """Self-attention of positions that lie one after another, whatever they belong to.
-
-        Args:
-            x: ``(rows, d_model)``.
-            attend: From queries, keys and values, each ``(rows, heads, head_size)``, to what each row attends to, of
-                the same shape.
-
-        Returns:
-            ``(rows, d_model)``.
-        """
-        projected = self.in_projection(x).view(x.size(0), 3, self.heads, -1)
-        return self.out_projection(attend(*projected.unbind(1)).flatten(1))
-
-    def source_rows(self, x: Tensor, attend: Callable[[Tensor], Tensor]) -> Tensor:
-        """Source-target attention of positions that lie one after another; see `own_rows`.
-
-        Args:
-            x: ``(rows, d_model)``.
-            attend: From queries ``(rows, heads, head_size)`` to what each row attends to, of the same shape.
-
-        Returns:
-            ``(rows, d_model)``.
-        """
-        d_model = x.size(1)
-        queries = self.projected(x, slice(d_model))
-        return self.out_projection(attend(queries.view(x.size(0), self.heads, -1)).flatten(1))
 
     def projected(self, x: Tensor, columns: slice) -> Tensor:
         """Return some columns of the projection to queries, keys and values, ``(..., columns)``.

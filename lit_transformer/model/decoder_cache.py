@@ -24,16 +24,6 @@ class EncoderState:
     states: Tensor
     padding: Tensor
 
-    def select(self, rows: Tensor) -> EncoderState:
-        """Return these rows, trimmed to the longest source among them.
-
-        Args:
-            rows: ``(new_batch,)``, indices into the batch.
-        """
-        padding = self.padding[rows]
-        longest = int((~padding).sum(dim=1).max())
-        return EncoderState(self.states[rows, :longest], padding[:, :longest])
-
 
 class DecoderCache:
     """Keys and values of every decoder layer, for one batch of sentences with one or more prefixes each.

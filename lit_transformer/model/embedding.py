@@ -60,20 +60,6 @@ class Embedding(nn.Module):
         last = first + ids.size(1)
         return dropout(embedded + self._table(last, embedded)[first:last], self.dropout, self.training)
 
-    def at(self, ids: Tensor, positions: Tensor) -> Tensor:
-        """Embed ids, each at a position of its own.
-
-        Args:
-            ids: ``(rows,)``.
-            positions: ``(rows,)``.
-
-        Returns:
-            ``(rows, d_model)``.
-        """
-        embedded = self.pieces(ids) * math.sqrt(self.pieces.embedding_dim)
-        last = int(positions.max()) + 1 if positions.numel() else 0
-        return dropout(embedded + self._table(last, embedded)[positions], self.dropout, self.training)
-
     def _table(self, last: int, embedded: Tensor) -> Tensor:
         table = self._positions
         if table is None or table.size(0) < last or table.device != embedded.device or table.dtype != embedded.dtype:

@@ -119,14 +119,6 @@ class SubLayer(nn.Module):
         """Apply a source-target attention component to keys and values that were projected before."""
         return self._run("attend_to", x, *inputs)
 
-    def own_rows(self, x: Tensor, attend: Any) -> Tensor:
-        """Apply a self-attention component to positions one after another; see `Attention.own_rows`."""
-        return self._run("own_rows", x, attend)
-
-    def source_rows(self, x: Tensor, attend: Any) -> Tensor:
-        """Apply a source-target attention component to positions one after another; see `Attention.source_rows`."""
-        return self._run("source_rows", x, attend)
-
     def _run(self, method: str, x: Tensor, *inputs: Any) -> Tensor:
         if self.training and self.stands_in and self.predecessor is not None:
             return self.predecessor._run(method, x, *inputs) + self._nothing()

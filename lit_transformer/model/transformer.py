@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
-from functools import partial
-from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -15,7 +13,6 @@ from lit_transformer.model.attention import Attention, KeyValues
 from lit_transformer.model.config import TransformerConfig
 from lit_transformer.model.decoder_cache import DecoderCache, EncoderState, SourceKeyValues
 from lit_transformer.model.embedding import Embedding
-from lit_transformer.model.rough_output import RoughOutput, is_fast
 from lit_transformer.model.sublayer import FeedForward, SubLayer
 
 PAD = 0
@@ -213,97 +210,10 @@ class Transformer(nn.Module):
         """
         return self.decoder(self.target_embedding(ids, cache.length), cache)
 
-    def order(self, side: Literal["e", "d"]) -> list[str]:
-        """Return the components of encoder or decoder in the order in which they are computed, pruned ones included.
-
-        A pruned one is computed as an ablated one is: post-norm still has its norm.
-        """
-        stack = self.encoder if side == "e" else self.decoder
-        return [
-            f"{side}:{name}:{number}"
-            for number, layer in enumerate(stack.layers, start=1)
-            for name, sublayer in layer.named_children()
-            if isinstance(sublayer, SubLayer)
-        ]
-
-    def ablated(self, component: str) -> bool:
-        """Return whether a component is left out of the residual stream."""
-        return self._sublayers()[component].ablated
-
-    def embed_source(self, source: Tensor) -> Tensor:
-        """Return what enters the encoder's first component, ``(batch, source_length, d_model)``."""
-        return self.source_embedding(source)
-
-    def encode_from(
-        self, x: Tensor, padding: Tensor, first: int, seen: Callable[[int, Tensor], None] | None = None
-    ) -> EncoderState:
-        """Encode from one component on, with what enters it.
-
-        Args:
-            x: ``(batch, source_length, d_model)``.
-            padding: True at padding, ``(batch, source_length)``.
-            first: The component's place in `order`.
-            seen: Is given the place of each component and what enters it.
-        """
-        components, mask = self._sublayers(), padding[:, None, None, :]
-        for place, component in enumerate(self.order("e")[first:], start=first):
-            if seen is not None:
-                seen(place, x)
-            x = components[component](x, *([mask] if component.startswith("e:sa:") else []))
-        return EncoderState(self.encoder.norm(x), padding)
-
     def source_keys_values(self, states: Tensor, layer: int) -> SourceKeyValues:
         """Project the encoder's states for a decoder layer, counted from 0; None where nothing will look at them."""
         keys_values: SourceKeyValues = self.decoder.layers[layer].source_keys_values(states)  # type: ignore[operator]
         return keys_values
-
-    def embed_rows(self, ids: Tensor, positions: Tensor) -> Tensor:
-        """Return what enters the decoder's first component, of target ids ``(rows,)`` at positions ``(rows,)``."""
-        return self.target_embedding.at(ids, positions)
-
-    def run_rows(
-        self,
-        x: Tensor,
-        places: range,
-        attention: Any,
-        seen: Callable[[int, Tensor], None] | None = None,
-    ) -> Tensor:
-        """Apply some of the decoder's components to positions that lie one after another.
-
-        Args:
-            x: What enters the first of them, ``(rows, d_model)``.
-            places: Their places in `order`, without a gap.
-            attention: Its methods ``own`` and ``source`` attend for a layer's rows; see `Attention.own_rows` and
-                `Attention.source_rows`.
-            seen: Is given the place of each component and what enters it.
-
-        Returns:
-            What leaves the last of them, ``(rows, d_model)``.
-        """
-        order = self.order("d")
-        for place in places:
-            if seen is not None:
-                seen(place, x)
-            _, kind, number = order[place].split(":")
-            layer = self.decoder.layers[int(number) - 1]
-            if kind == "sa":
-                x = layer.sa.own_rows(x, partial(attention.own, int(number) - 1))  # type: ignore[operator, union-attr]
-            elif kind == "ea":
-                x = layer.ea.source_rows(x, partial(attention.source, int(number) - 1))  # type: ignore[operator, union-attr]
-            else:
-                x = layer.ff(x)  # type: ignore[operator]
-        return x
-
-    def row_states(self, x: Tensor) -> Tensor:
-        """Return what `logits` takes, of what leaves the decoder's last component, ``(rows, d_model)``."""
-        states: Tensor = self.decoder.norm(x)
-        return states
-
-    def rough_logits(self) -> RoughOutput | None:
-        """Return a faster stand-in for `logits` with a bound of its error; None where there is none."""
-        if self.output._forward_hooks or self.output._forward_pre_hooks or not is_fast(self.output.weight):
-            return None
-        return RoughOutput(self.output.weight.detach())
 
     def logits(self, states: Tensor) -> Tensor:
         """Score every piece as the next one: ``(..., d_model)`` to ``(..., target_vocab_size)``."""

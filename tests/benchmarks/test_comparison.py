@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import torch
 
-from benchmarks.support.comparison import Comparison, Early, differing
+from benchmarks.support.comparison import differing
 from lit_transformer.importance.evaluation import Evaluation
 from lit_transformer.importance.variant import Variant
 
@@ -20,12 +20,3 @@ def test_hypotheses_differ_in_pieces_or_in_length() -> None:
     # The same pieces in a row, split elsewhere; then another piece.
     assert differing(one, evaluation([5], [6, 7], [], [8, 9])) == 2
     assert differing(one, evaluation([5, 6], [7], [], [8, 4])) == 1
-
-
-def test_results_are_compared_place_by_place() -> None:
-    def changed(mine: object, exact: object) -> int:
-        return Early("score", 1.0, 3, 2, 0, mine).changed(Comparison("score", result=exact))
-
-    assert changed([1.0, 2.0, 0.5], [1.0 + 1e-12, 2.5, 0.5]) == 1
-    assert changed({"d:sa:1": 0.1, "d:ff:1": 0.9}, {"d:sa:1": 0.1, "d:ff:1": 0.9}) == 0
-    assert changed(["d:sa:1", "d:ff:1"], ["d:ff:1", "d:sa:1"]) == 2

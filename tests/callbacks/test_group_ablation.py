@@ -3,7 +3,6 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -13,13 +12,12 @@ import pytest
 from callbacks import BestLossCheckpoint, ContributionScore, CriticalityScore, GroupAblation, InitialWeights
 from lit_transformer.components import kind_of
 from lit_transformer.errors import UserError
-from lit_transformer.importance.early import Decision
 from lit_transformer.importance.evaluation import Evaluation
 from lit_transformer.importance.evaluator import Evaluator
 from lit_transformer.importance.journal import Journal
-from lit_transformer.importance.question import Question
 from lit_transformer.importance.tables import SAME
 from lit_transformer.importance.variant import Variant, ablation
+from lit_transformer.importance.variant_decoder import VariantDecoder
 from tests.callbacks.conftest import Setup
 from tests.end_to_end.running import read_csv
 
@@ -58,7 +56,7 @@ def greedy(run: Setup) -> list[dict[str, str]]:
 
 class TestGreedy:
     def test_each_step_removes_what_costs_least(self, run: Setup, greedy: list[dict[str, str]]) -> None:
-        """The order by brute force, with plain decoding."""
+        """The order by brute force."""
         found: list[str] = []
 
         class Check(GroupAblation):
@@ -66,9 +64,7 @@ class TestGreedy:
                 evaluator: Evaluator = analysis.evaluator
                 for _ in range(3):
                     left = [name for name in evaluator.components if name not in found]
-                    found.append(
-                        max(left, key=lambda name: evaluator.evaluate(ablation(*found, name, plain=True)).bleu)
-                    )
+                    found.append(max(left, key=lambda name: evaluator.evaluate(ablation(*found, name)).bleu))
 
         analyse(run, Check())
         assert [row["component"] for row in greedy] == ["", *found]
@@ -85,19 +81,25 @@ class TestGreedy:
         assert removed == sorted(set(removed))
         assert len({row["test_bleu"] for row in greedy}) > 1
 
-    def test_the_first_step_needs_no_evaluation_after_the_contributions(
-        self, run: Setup, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_each_step_is_evaluated_once(self, fresh: Setup, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The first one as a contribution; those of the curve while the order was chosen."""
         made: list[Variant] = []
-        original = Evaluator._make
+        original = VariantDecoder.decode
 
-        def noted(evaluator: Evaluator, variant: Variant) -> Any:
+        def noted(decoder: VariantDecoder, variant: Variant) -> Any:
             made.append(variant)
-            return original(evaluator, variant)
+            return original(decoder, variant)
 
-        monkeypatch.setattr(Evaluator, "_make", noted)
-        analyse(run, ContributionScore(["d:*"]), GroupAblation(["d:*"], k=1, test=False))
-        assert len(made) == len(set(made))
+        monkeypatch.setattr(VariantDecoder, "decode", noted)
+        analyse(fresh, ContributionScore(["d:*"]), GroupAblation(["d:*"], k=2, test=False))
+        assert len(made) == len(set(made)) == 1 + 3 + 2
+
+    def test_of_components_that_cost_the_same_the_first_goes(
+        self, fresh: Setup, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(Evaluation, "bleu", 7.0)
+        folder = analyse(fresh, GroupAblation(["d:ff", "d:ea", "d:sa"], k=2, test=False)) / "selected"
+        assert [row["component"] for row in read_csv(folder / "group_ablation.csv")] == ["", "d:sa:1", "d:ea:1"]
 
     def test_it_stops_where_too_much_is_lost(self, run: Setup, greedy: list[dict[str, str]]) -> None:
         losses = [float(row["validation_drop"]) for row in greedy]
@@ -111,24 +113,11 @@ class Killed(Exception):
     """In place of a signal."""
 
 
-def sometimes_early(evaluator: Evaluator, question: Question) -> Evaluation:
-    """In place of a decision, which needs a hundred sentences: a drop well above the threshold is about as large."""
-    against, whole = evaluator.evaluate(question.against), evaluator._make(question.variant)
-    drop = against.bleu - whole.bleu
-    if drop < question.threshold + 0.2:
-        return whole
-    # An estimate that no other question would give.
-    estimate = drop * (1 - int(evaluator.key(question)[:3], 16) / 1e5)
-    decision = Decision("above", estimate, question.threshold, 99.0, 0.1, 5, 8)
-    return replace(whole, key=evaluator.key(question), decision={**asdict(decision), "against": against.bleu})
-
-
-class TestEarlyDecisions:
-    """Wherever an analysis with early decisions is killed, the same command ends with the same files."""
+class TestKilled:
+    """Wherever an analysis is killed, the same command ends with the same files."""
 
     @pytest.fixture(autouse=True)
     def quick(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(Evaluator, "_decide", sometimes_early)
         monkeypatch.setattr("callbacks.contribution.heat_map", lambda *_, **__: None)
         monkeypatch.setattr("callbacks.group_ablation.group_ablation_curve", lambda *_, **__: None)
 
@@ -145,8 +134,7 @@ class TestEarlyDecisions:
 
         with mock.patch.object(Journal, "add", counting):
             trainer = setup.trainer(list(scorers))
-            path = str(setup.folder / "checkpoints/best-loss.ckpt")
-            trainer.analyze(setup.module(), setup.data(), path, confidence=0.99)
+            trainer.analyze(setup.module(), setup.data(), str(setup.folder / "checkpoints/best-loss.ckpt"))
         folder = setup.folder / "analysis/best-loss"
         paths = [*folder.glob("evaluations/*"), *folder.glob("**/scores.*"), *folder.glob("**/group_ablation.csv")]
         return {path.name: path.read_bytes() for path in paths}
@@ -162,7 +150,6 @@ class TestEarlyDecisions:
     def test_killed_after_each_evaluation(self, fresh: Setup, scorers: Sequence[Any]) -> None:
         whole = self.made(fresh, scorers)
         journal = (fresh.folder / "analysis/best-loss/evaluations.jsonl").read_text().splitlines()
-        assert any('"decision"' in line for line in journal)
         assert len(journal) >= 6
         for place in range(1, len(journal)):
             shutil.rmtree(fresh.folder / "analysis")
@@ -258,16 +245,6 @@ class TestSeveralOrders:
         assert [row["order"] for row in section["rows"] if "test_bleu" in row] == ["random-1"] * 2
         assert "lose their BLEU on test" in caplog.text
 
-    def test_the_confidence_stays_with_the_greedy_order(self, fresh: Setup) -> None:
-        path = fresh.folder / "checkpoints/best-loss.ckpt"
-        for scorer in (GroupAblation(["d:*"], k=1), GroupAblation(["d:*"], k=1, order="random", seeds=[1])):
-            confidence = 0.99 if scorer.order == "greedy" else None
-            trainer = fresh.trainer([scorer])
-            trainer.analyze(fresh.module(), fresh.data(), str(path), confidence=confidence)
-        about = json.loads((fresh.folder / "analysis/best-loss/selected/scores.json").read_text())
-        assert "confidence" not in about
-        assert about["group_ablation"]["confidence"] == 0.99
-
 
 class TestOtherComponents:
     @pytest.fixture
@@ -330,22 +307,14 @@ class TestWhatAnOrderRestsOn:
 def test_every_scorer_of_an_analysis_is_counted(
     fresh: Setup, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two of one class, in a dry run and among the decisions that share one confidence."""
-    seen: list[int] = []
-
-    class Look(GroupAblation):
-        def on_analyze(self, trainer: Any, pl_module: Any, analysis: Any) -> None:
-            seen.append(analysis.decisions)
-
+    """Two of one class, too."""
     monkeypatch.setenv("COLUMNS", "100")
-    scorers = [Look(k=2, test=False), Look(k=1, order="random", seeds=[1], test=False)]
+    scorers = [GroupAblation(k=2, test=False), GroupAblation(k=1, order="random", seeds=[1], test=False)]
     path = str(fresh.folder / "checkpoints/best-loss.ckpt")
-    for dry_run in (True, False):
-        fresh.trainer(scorers).analyze(fresh.module(), fresh.data(), path, dry_run=dry_run, confidence=0.99)
-    rows = [line.split("│") for line in capsys.readouterr().out.splitlines() if line.startswith("│ Look")]
+    fresh.trainer(scorers).analyze(fresh.module(), fresh.data(), path, dry_run=True)
+    rows = [line.split("│") for line in capsys.readouterr().out.splitlines() if line.startswith("│ GroupAblation")]
     # Greedily the baseline, each of five, and each of the four that are left; at random the baseline and a step.
     assert [[int(cell) for cell in row[2:5]] for row in rows] == [[6, 0, 4], [2, 0, 0]]
-    assert seen == [12, 12]
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from callbacks import BestLossCheckpoint, ContributionScore, CriticalityScore, GroupAblation, InitialWeights
-from lit_transformer.importance.evaluator import Evaluator
 from lit_transformer.importance.plan import Plan
 from lit_transformer.importance.variant import Variant
+from lit_transformer.importance.variant_decoder import VariantDecoder
 from tests.callbacks.conftest import Setup
 from tests.callbacks.test_group_ablation import analyse
 from tests.end_to_end.running import read_csv
@@ -68,18 +68,18 @@ def test_nothing_is_evaluated_beyond_the_step_that_loses_too_much(
     assert 0 < min(ends.values()) <= max(ends.values()) < 4
     expected = {order: rows[: ends[order] + 1] for order, rows in whole.items()}
     made, planned = list[Variant](), list[Plan]()
-    original = Evaluator._make
+    original = VariantDecoder.decode
 
-    def noted(evaluator: Evaluator, variant: Variant) -> Any:
+    def noted(decoder: VariantDecoder, variant: Variant) -> Any:
         made.append(variant)
-        return original(evaluator, variant)
+        return original(decoder, variant)
 
     class Look(GroupAblation):
         def plan(self, analysis: Any) -> Plan:
             planned.append(super().plan(analysis))
             return planned[-1]
 
-    monkeypatch.setattr(Evaluator, "_make", noted)
+    monkeypatch.setattr(VariantDecoder, "decode", noted)
     assert by_order(analyse(fresh, Look(**options, max_loss=limit)), name) == expected
     steps = [rows[1 : step + 1] for rows in expected.values() for step in range(len(rows))]
     assert {frozenset(variant.ablated) for variant in made} == {

@@ -11,6 +11,7 @@ from lit_transformer.components import component_ids
 from lit_transformer.errors import UserError
 from lit_transformer.importance.evaluator import Evaluator
 from lit_transformer.importance.variant import Variant, ablation
+from lit_transformer.importance.variant_decoder import VariantDecoder
 from lit_transformer.surgery import component_parameters
 from tests.callbacks.conftest import Setup
 from tests.end_to_end.forking import run_on_two
@@ -49,7 +50,7 @@ def rows(run: Setup) -> list[dict[str, Any]]:
 
 
 def test_each_step_removes_the_layer_that_costs_least(run: Setup, rows: list[dict[str, Any]]) -> None:
-    """The order and its BLEU by brute force, with plain decoding."""
+    """The order and its BLEU by brute force."""
     scores: list[dict[int, float]] = []
     sizes: list[int] = []
 
@@ -60,7 +61,7 @@ def test_each_step_removes_the_layer_that_costs_least(run: Setup, rows: list[dic
             gone: list[str] = []
             for _ in range(2):
                 left = [number for number in (1, 2, 3) if layer(number)[0] not in gone]
-                variants = {number: ablation(*gone, *layer(number), plain=True) for number in left}
+                variants = {number: ablation(*gone, *layer(number)) for number in left}
                 scores.append({number: evaluator.evaluate(variant).bleu for number, variant in variants.items()})
                 best = max(scores[-1].items(), key=lambda item: item[1])[0]
                 gone += layer(best)
@@ -82,13 +83,13 @@ def test_each_step_removes_the_layer_that_costs_least(run: Setup, rows: list[dic
 
 def test_nothing_is_evaluated_twice(run: Setup, rows: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[Variant] = []
-    original = Evaluator._make
+    original = VariantDecoder.decode
 
-    def noted(evaluator: Evaluator, variant: Variant) -> Any:
+    def noted(decoder: VariantDecoder, variant: Variant) -> Any:
         made.append(variant)
-        return original(evaluator, variant)
+        return original(decoder, variant)
 
-    monkeypatch.setattr(Evaluator, "_make", noted)
+    monkeypatch.setattr(VariantDecoder, "decode", noted)
     assert analyse(run, LayerAblation(count=2))["layer_ablation"]["rows"] == rows
     assert made == []
 
@@ -96,18 +97,18 @@ def test_nothing_is_evaluated_twice(run: Setup, rows: list[dict[str, Any]], monk
 def test_the_plan_is_kept(setups: Callable[[], Setup], run: Setup, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[Variant] = []
     planned: list[Any] = []
-    original = Evaluator._make
+    original = VariantDecoder.decode
 
     class Planned(LayerAblation):
         def on_analyze(self, trainer: Any, pl_module: Any, analysis: Any) -> None:
             planned.append(self.plan(analysis))
             super().on_analyze(trainer, pl_module, analysis)
 
-    def noted(evaluator: Evaluator, variant: Variant) -> Any:
+    def noted(decoder: VariantDecoder, variant: Variant) -> Any:
         made.append(variant)
-        return original(evaluator, variant)
+        return original(decoder, variant)
 
-    monkeypatch.setattr(Evaluator, "_make", noted)
+    monkeypatch.setattr(VariantDecoder, "decode", noted)
     path = str(run.folder / "checkpoints/best-loss.ckpt")
     elsewhere = str(setups().folder)
     run.trainer([Planned(count=2)]).analyze(run.module(**LAYERS), run.data(), path, output=elsewhere)

@@ -11,43 +11,42 @@ def started(limits: list[int], beam: int = 2, penalty: float = 0.0) -> Search:
     return Search(Finished(tensor), tensor, beam, penalty)
 
 
-def test_sentences_at_steps_of_their_own() -> None:
+def test_steps_of_two_sentences_of_which_one_ends() -> None:
     search = started([4, 4])
-    first = search.select(torch.tensor([0]))
-    # Sentence 0 makes a step more than sentence 1, then both go on together.
-    first.extend(torch.tensor([[-1.0, -2.0]]), torch.tensor([[5, 6]]))
-    first.extend(torch.tensor([[-1.0, -4.0], [-0.5, -4.0]]), torch.tensor([[7, 8], [9, 8]]))
-    second = search.select(torch.tensor([1]))
-    second.extend(torch.tensor([[-0.25, -0.5]]), torch.tensor([[8, 9]]))
-    both = Search.join([first, second])
-    assert both.lengths.tolist() == [2, 1]
-    assert both.prefixes[0].tolist() == [[5, 7], [6, 9]]
-    assert both.prefixes[1, :, :1].tolist() == [[8], [9]]
-    assert both.scores.tolist() == [[-2.0, -2.5], [-0.25, -0.5]]
-    values = torch.tensor([[-0.5, -9.0], [-1.0, -9.0], [-1.0, -9.0], [-1.5, -9.0]])
-    both.extend(values, torch.tensor([[EOS, 4], [EOS, 4], [6, EOS], [EOS, 7]]))
-    # Both of sentence 0 ended, so it is done; of sentence 1 one did, and 8 6 is best of what lives on.
-    assert both.open.tolist() == [False, True]
-    assert both.prefixes[1, 0, :2].tolist() == [8, 6]
-    assert search.finished.pieces[0, :2].tolist() == [5, 7]
-    assert search.finished.lengths.tolist() == [2, 1]
-    assert search.finished.scores.tolist() == [-2.5, -2.0]
+    search.extend(torch.tensor([[-1.0, -2.0], [-0.25, -0.5]]), torch.tensor([[5, 6], [8, 9]]))
+    assert search.prefixes.tolist() == [[[5], [6]], [[8], [9]]]
+    values = torch.tensor([[-1.0, -4.0], [-0.5, -4.0], [-1.0, -9.0], [-1.5, -9.0]])
+    search.extend(values, torch.tensor([[EOS, 8], [EOS, 8], [6, EOS], [EOS, 7]]))
+    # Both prefixes of sentence 0 ended, so it is done; of sentence 1 one did, and 8 6 is the best that lives on.
+    assert search.open.tolist() == [False, True]
+    assert search.prefixes[1, 0].tolist() == [8, 6]
+    assert search.finished.pieces[:, :1].tolist() == [[5], [9]]
+    assert search.finished.lengths.tolist() == [1, 1]
+    assert search.finished.scores.tolist() == [-2.0, -2.0]
 
 
-def test_known_steps_of_a_greedy_search_are_skipped() -> None:
-    search = started([5, 3], beam=1)
-    search.skip(torch.tensor([[4, 5, 6], [7, 8, 9]]), torch.tensor([3, 1]))
-    assert search.lengths.tolist() == [3, 1]
-    search.extend(torch.zeros(2, 1), torch.tensor([[EOS], [8]]))
-    search.extend(torch.zeros(2, 1), torch.tensor([[4], [5]]))
+def test_sentences_that_are_selected_go_on_alone() -> None:
+    search = started([4, 4], beam=1)
+    search.extend(torch.tensor([[-1.0], [-2.0]]), torch.tensor([[EOS], [7]]))
+    rest = search.select(search.open.nonzero().squeeze(1))
+    rest.extend(torch.tensor([[-0.5]]), torch.tensor([[EOS]]))
+    found = search.finished.hypotheses()
+    assert found.ids() == [[], [7]]
+    assert found.scores.tolist() == [-1.0, -2.5]
+
+
+def test_the_limit_ends_a_sentence_unterminated() -> None:
+    search = started([2, 1], beam=1)
+    for tokens in ([[4], [5]], [[6], [7]]):
+        search.extend(torch.zeros(2, 1), torch.tensor(tokens))
     assert not search.open.any()
     found = search.finished.hypotheses()
-    assert found.ids() == [[4, 5, 6], [7, 8, 5]]
-    assert found.non_terminated.tolist() == [False, True]
+    assert found.ids() == [[4, 6], [5]]
+    assert found.non_terminated.tolist() == [True, True]
 
 
-def test_each_sentence_has_its_own_normalisation() -> None:
-    search = started([9, 9], beam=1, penalty=1.0)
-    search.skip(torch.tensor([[4, 5], [7, 0]]), torch.tensor([2, 1]))
-    search.extend(torch.tensor([[-3.0], [-3.0]]), torch.tensor([[EOS], [EOS]]))
-    assert search.finished.normalised.tolist() == [-3.0 / (8 / 6), -3.0 / (7 / 6)]
+def test_the_length_normalisation_counts_the_end_of_sentence() -> None:
+    search = started([9], beam=1, penalty=1.0)
+    search.extend(torch.tensor([[-1.0]]), torch.tensor([[4]]))
+    search.extend(torch.tensor([[-3.0]]), torch.tensor([[EOS]]))
+    assert search.finished.normalised.tolist() == [-4.0 / (7 / 6)]

@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 from pathlib import Path
-from unittest import mock
 
 import pytest
 import torch
 
-from lit_transformer.importance.early import Decision
-from lit_transformer.importance.evaluation import Evaluation
-from lit_transformer.importance.evaluator import Evaluator
-from lit_transformer.importance.question import Question
 from tests.end_to_end.forking import run_on_two
 from tests.end_to_end.running import COMPONENTS, EVERYTHING, config_of, of, read_csv, read_json, results, run, succeed
 
@@ -127,7 +121,6 @@ class TestEveryScorer:
         about = read_json(whole / "analysis/average/selected/scores.json")
         scorers = {"contribution", "criticality", "group_ablation", "correlations"}
         assert scorers | {"signature", "weights", "scoring_set"} <= about.keys()
-        assert about["search"] == "verified"
         assert about["correlations"].keys() == {"contribution_and_criticality"}
 
     def test_the_curve_on_validation_and_test(self, whole: Path) -> None:
@@ -141,60 +134,22 @@ class TestEveryScorer:
         assert len(keys) == len(set(keys))
         assert {path.stem for path in (whole / "analysis/average/evaluations").iterdir()} == set(keys)
 
-    @pytest.mark.parametrize(
-        ("options", "search"),
-        [
-            ([], "verified"),
-            (["--model.decoding.beam=2"], "plain"),
-            (["--model.decoding.beam=2", "--confidence=0.99"], "verified"),
-            (["--decoding=plain"], "plain"),
-        ],
-    )
-    def test_how_variants_are_decoded(self, trained: Path, tmp_path: Path, options: list[str], search: str) -> None:
-        succeed(of("analyze", trained, *options, "--components=d:ff:1"), tmp_path)
-        assert read_json(trained / "analysis/average/selected/scores.json")["search"] == search
-
-    def test_of_each_scorer_how_its_variants_were_decoded(self, trained: Path, tmp_path: Path) -> None:
-        ablation = "--trainer.callbacks+=callbacks.GroupAblation", "--trainer.callbacks.k=1"
-        for scorer, decoding in (("Contribution", "plain"), ("Criticality", "verified")):
-            order = f"--trainer.callbacks.order={scorer.lower()}", f"--decoding={decoding}", "--components=d:ff"
-            added = f"--trainer.callbacks+=callbacks.{scorer}Score"
-            succeed(of("analyze", trained, added, *ablation, *order), tmp_path)
-        about = read_json(trained / "analysis/average/selected/scores.json")
-        told = {name: about[name].get("variant_search") for name in ("contribution", "criticality", "group_ablation")}
-        assert told == {"contribution": "plain", "criticality": "verified", "group_ablation": "mixed"}
-        assert "search" not in about
-
     @pytest.mark.parametrize("beam", [1, 4])
-    def test_plain_decoding_gives_the_same_scores(self, trained: Path, tmp_path: Path, beam: int) -> None:
+    def test_variants_side_by_side_have_the_same_scores(self, trained: Path, tmp_path: Path, beam: int) -> None:
         scorer = "--trainer.callbacks+=callbacks.CriticalityScore", "--trainer.callbacks.grid=full"
         # A beam takes its time; of the components that it is tried on, each kind is one.
         chosen = COMPONENTS if beam == 1 else ["e:sa:1", "e:ff:1", "d:sa:2", "d:ea:1", "d:ff:1"]
         changed = f"--model.decoding.beam={beam}", f"--components={','.join(chosen)}"
         options = "--trainer.callbacks+=callbacks.ContributionScore", *scorer, *changed
         made: list[dict[str, float]] = []
-        for place, decoding in enumerate([["verified"], ["plain"], ["plain", "--side_by_side", "5"]]):
-            succeed(of("analyze", trained, *options, "--output", str(place), "--decoding", *decoding), tmp_path)
-            folder = tmp_path / str(place) / "analysis/average" / ("" if beam == 1 else "selected")
+        for number in ("1", "5"):
+            succeed(of("analyze", trained, *options, "--output", number, "--side_by_side", number), tmp_path)
+            folder = tmp_path / number / "analysis/average" / ("" if beam == 1 else "selected")
             curves = read_csv(folder / "criticality_curves.csv")
             ablations = {row["component"]: float(row["ablated_bleu"]) for row in read_csv(folder / "scores.csv")}
             made.append({f"{row['component']} at {row['alpha']}": float(row["bleu"]) for row in curves} | ablations)
-        assert made[0].keys() == made[1].keys()
-        assert made[2] == made[1]
-        differences = [made[0][name] - made[1][name] for name in made[0]]
-        assert len(differences) == len(chosen) * (11 + 1)
-        assert max(map(abs, differences)) <= 0.02
-        # A verifier that was coarser than the stepper would decide near-ties in favour of the draft.
-        assert abs(sum(differences)) / len(differences) <= 0.005
-
-
-def decided_at_once(evaluator: Evaluator, question: Question) -> Evaluation:
-    """In place of a decision, which needs a hundred sentences."""
-    against = evaluator.evaluate(question.against)
-    decision = {**asdict(Decision("above", against.bleu, 0.0, 100.0, 0.3, 5, 8)), "against": against.bleu}
-    key, nothing = evaluator.key(question), torch.zeros(0, dtype=torch.int32)
-    empty = torch.zeros_like(against.lengths)
-    return Evaluation(key, question.variant, nothing, empty, against.statistics, empty.bool(), decision=decision)
+        assert len(made[0]) == len(chosen) * (11 + 1)
+        assert made[0] == made[1]
 
 
 class TestOptions:
@@ -210,10 +165,9 @@ class TestOptions:
 
     def test_more_in_a_batch_than_there_are(self, trained: Path, tmp_path: Path) -> None:
         options = ["--components=d:ff:1-2", "--dry_run=true", "--side_by_side=100000"]
-        finished = succeed(of("analyze", trained, *options, "--decoding=plain"), tmp_path)
+        finished = succeed(of("analyze", trained, *options), tmp_path)
         assert "ContributionScore │ 3 │ 0 │ 0" in " ".join(finished.output.decode().split())
         assert "--side_by_side" not in finished.errors
-        assert "changes nothing where drafts are verified" in succeed(of("analyze", trained, *options), tmp_path).errors
 
     def test_a_limit_beyond_the_set_is_none(self, trained: Path, tmp_path: Path) -> None:
         succeed(of("analyze", trained, "--limit", "24", "--components=d:ff:1"), tmp_path)
@@ -281,7 +235,6 @@ class TestOptions:
         [
             (["--limit", "0"], "--limit is 0"),
             (["--record", "[bleurt]"], "--record 'bleurt' is unknown"),
-            (["--confidence", "1.5"], "--confidence is 1.5"),
             (["--side_by_side", "0"], "--side_by_side is 0; give a number of variants from 1 up"),
             (["--config", "analysis.yaml", "--trainer.callbacks.k=0"], "GroupAblation's k is 0; give a number"),
             (["--trainer.callbacks+=callbacks.CriticalityScore", "--trainer.callbacks.epsilon=-1"], "epsilon is -1"),
@@ -293,38 +246,6 @@ class TestOptions:
         assert finished.status == 2
         assert message in finished.errors
         assert "Traceback" not in finished.errors
-
-    def test_early_decisions_are_marked(self, trained: Path, tmp_path: Path) -> None:
-        """Few sentences are decided exactly, and then nothing differs but the settings."""
-        succeed(of("analyze", trained, "--output", "exact"), tmp_path)
-        succeed(of("analyze", trained, "--output", "early", "--confidence", "0.999"), tmp_path)
-        tables = [read_csv(tmp_path / name / "analysis/average/scores.csv") for name in ("exact", "early")]
-        assert tables[0] == tables[1]
-        assert read_json(tmp_path / "early/analysis/average/scores.json")["confidence"] == 0.999
-
-
-def test_exact_scores_are_those_without_early_ones_before(trained: Path, tmp_path: Path) -> None:
-    """Whatever a scorer may leave out the second time: bounds, marks, the confidence itself."""
-    args = of("analyze", trained, "--config", "analysis.yaml", "--trainer.callbacks.k=1", "--components=d:ff")
-    with mock.patch.object(Evaluator, "_decide", decided_at_once):
-        succeed([*args, "--confidence=0.999", "--output", "both"], tmp_path)
-    folder = tmp_path / "both/analysis/average/selected"
-    assert {row["early"] for row in read_csv(folder / "scores.csv")} == {"True"}
-    for output in ("both", "exact"):
-        succeed([*args, "--output", output], tmp_path)
-    made = results(tmp_path / "both")
-    assert made.items() >= results(tmp_path / "exact").items()
-    assert read_json(folder / "scores.json").keys().isdisjoint({"confidence"})
-
-
-def test_where_all_stopped_early_no_examples_of_earlier_scores_stay(trained: Path, tmp_path: Path) -> None:
-    folder = trained / "analysis/average/selected"
-    succeed(of("analyze", trained, "--components=d:sa"), tmp_path)
-    assert read_json(folder / "examples.json")["most"]["component"].startswith("d:sa")
-    with mock.patch.object(Evaluator, "_decide", decided_at_once):
-        succeed(of("analyze", trained, "--components=d:ff", "--confidence=0.999"), tmp_path)
-    assert {row["early"] for row in read_csv(folder / "scores.csv")} == {"True"}
-    assert not (folder / "examples.json").exists()
 
 
 def test_two_processes_make_the_same_files(whole: Path, trained: Path, tmp_path: Path) -> None:

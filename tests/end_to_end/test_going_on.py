@@ -112,7 +112,7 @@ class TestGoingOn:
     def test_nothing_is_evaluated_again(self, trained: Path, tmp_path: Path) -> None:
         succeed(of("analyze", trained, *EVERYTHING), tmp_path)
         before = results(trained)
-        with mock.patch("lit_transformer.importance.evaluator.Evaluator._make", side_effect=AssertionError):
+        with mock.patch("lit_transformer.importance.variant_decoder.VariantDecoder.decode", side_effect=AssertionError):
             succeed(of("analyze", trained, *EVERYTHING), tmp_path)
         assert results(trained) == before
 

@@ -43,7 +43,7 @@ PLUGIN = [{"class_path": "pytorch_lightning.plugins.precision.MixedPrecision", "
 OVERFLOWING = {"accelerator": "gpu", "gradient_clip_val": 1.0, "plugins": json.dumps(PLUGIN)}
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
-TIMED = ("--limit=3", "--beams=1", "--scores=group", "--k=1", "--runs=1", "--confidence=0", "--threads=1")
+TIMED = ("--limit=3", "--beams=1", "--scores=group", "--k=1", "--runs=1", "--threads=1")
 
 STEPS, MORE_STEPS = 36, 42
 BEAM = ("--model.decoding.beam=4", "--trainer.callbacks=callbacks.ContributionScore", "--components=d:*")
@@ -98,7 +98,7 @@ def scored_there(trained_once: Path, tmp_path_factory: pytest.TempPathFactory) -
     shutil.copytree(trained_once, run)
     (root / "source.txt").write_text("The old cat sees the young duck.\nThe red goat helps the green cat.\n")
     commands = [
-        of("analyze", run, *EVERYTHING, "--output=greedy", "--decoding=verified", accelerator="gpu"),
+        of("analyze", run, *EVERYTHING, "--output=greedy", accelerator="gpu"),
         of("analyze", run, *BEAM, "--output=beam", accelerator="gpu"),
         of("validate", run, accelerator="gpu"),
         of("test", run, accelerator="gpu"),
@@ -188,7 +188,7 @@ def test_scores_with_a_beam_are_those_of_the_cpu(
     scored_there: tuple[str, Path], trained_once: Path, tmp_path: Path
 ) -> None:
     succeed(of("analyze", trained_once, *BEAM, "--output", str(tmp_path)), tmp_path)
-    # As on a CPU, drafts are of no use to a beam; there, several variants are decoded in one batch.
+    # There, several variants are decoded in one batch.
     found, expected = (
         [(output / "analysis/average/selected" / name).read_bytes() for name in ("scores.csv", "scores.json")]
         for output in (scored_there[1] / "beam", tmp_path)

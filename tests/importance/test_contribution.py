@@ -50,25 +50,6 @@ def test_where_only_one_of_the_two_has_a_record_there_is_no_rise(place: str) -> 
     assert ("loss" in row) == (place == "ablation")
 
 
-def test_one_that_stopped_early_has_the_bounds_of_its_decision() -> None:
-    decision = {
-        "answer": "above",
-        "drop": 8.0,
-        "lower": 6.0,
-        "upper": 9.0,
-        "against": evaluation(10).bleu,
-        "early": True,
-    }
-    ablations = {"e:sa:1": evaluation(10, decision=decision), "d:ff:1": evaluation(9)}
-    early, exact = contribution_table(evaluation(10), ablations, 0.5, 5).rows
-    assert (early["drop"], early["drop_lower"], early["drop_upper"]) == (pytest.approx(8.0), 6.0, 9.0)
-    assert (early["label"], early["early"]) == ("important", True)
-    assert "least_share" not in early
-    assert exact["early"] is False
-    [alone] = contribution_table(evaluation(10), {"e:sa:1": ablations["e:sa:1"]}, 0.5, 5).rows
-    assert alone["early"]
-
-
 def test_columns_of_mean_ablation_have_names_of_their_own() -> None:
     [row] = contribution_table(evaluation(10), {"d:ff:1": evaluation(9)}, 0.5, 5, prefix="mean_").rows
     assert {"component", "baseline_bleu", "mean_drop", "mean_contribution", "mean_label"} <= row.keys()

@@ -24,7 +24,7 @@ def test_one_process_works_in_order() -> None:
         done.append(number)
         dealer.say({"name": str(number)})
 
-    dealer.deal([1.0, 3.0, 2.0], work, told.append)
+    dealer.deal(3, work, told.append)
     assert done == [0, 1, 2]
     assert [news["name"] for news in told] == ["0", "1", "2"]
     assert dealer.gather([1, 2]) == [1, 2]
@@ -73,7 +73,7 @@ def test_every_piece_is_done_once_and_told_to_the_first(pieces: int) -> None:
                 mine.append(number)
                 dealer.say({"name": f"{round_}/{number}"})
 
-            dealer.deal([1.0] * pieces, work, lambda news: told[dealer.rank].append(news["name"]))
+            dealer.deal(pieces, work, lambda news: told[dealer.rank].append(news["name"]))
             gathered.append(sorted(dealer.gather(mine)))
 
     Together(3).run(process)
@@ -83,10 +83,10 @@ def test_every_piece_is_done_once_and_told_to_the_first(pieces: int) -> None:
     assert gathered == [list(range(pieces))] * 6
 
 
-def test_the_dearest_is_begun_first() -> None:
+def test_pieces_are_begun_in_their_order() -> None:
     begun: list[int] = []
-    Together(1).run(lambda dealer: dealer.deal([1.0, 3.0, 2.0, 3.0], begun.append, lambda _: None))
-    assert begun == [1, 3, 2, 0]
+    Together(1).run(lambda dealer: dealer.deal(4, begun.append, lambda _: None))
+    assert begun == [0, 1, 2, 3]
 
 
 def test_nobody_leaves_before_all_is_done() -> None:
@@ -98,7 +98,7 @@ def test_nobody_leaves_before_all_is_done() -> None:
                 assert not left.wait(timeout=0.5)
                 slow.set()
 
-        dealer.deal([2.0, 1.0], work, lambda _: None)
+        dealer.deal(2, work, lambda _: None)
         assert slow.is_set()
         left.set()
 
@@ -115,7 +115,7 @@ def test_a_first_process_that_is_gone_is_told_in_one_line() -> None:
     with pytest.raises(
         FirstProcessGoneError, match=r"the first process of the analysis is gone.*Connection was likely closed"
     ) as told:
-        dealer.deal([1.0], lambda _: None, lambda _: None)
+        dealer.deal(1, lambda _: None, lambda _: None)
     assert "\n" not in str(told.value)
 
 
@@ -142,7 +142,7 @@ class TestSignsOfLife:
         # It took a piece of work with it.
         store.add("analysis/1/next", 1)
         with dealers[2 - rank].alive(), dealers[rank].alive(), pytest.raises(UserError) as told:
-            dealers[rank].deal([1.0, 1.0], lambda _: None, lambda _: None)
+            dealers[rank].deal(2, lambda _: None, lambda _: None)
         expected = (
             r"process 1 of the analysis \(the first is 0\) has shown no sign of life .* run the same command again"
         )
@@ -152,7 +152,7 @@ class TestSignsOfLife:
     def test_one_that_is_long_at_work_is_waited_for(self) -> None:
         def process(dealer: StoreDealer) -> None:
             with dealer.alive():
-                dealer.deal([2.0, 1.0], lambda number: time.sleep(1.2 * (number == 0)), lambda _: None)
+                dealer.deal(2, lambda number: time.sleep(1.2 * (number == 0)), lambda _: None)
                 done.append(dealer.rank)
 
         done: list[int] = []
@@ -180,7 +180,7 @@ class TestSignsOfLife:
                 assert time.monotonic() < deadline
                 time.sleep(0.02)
             with pytest.raises(FirstProcessGoneError):
-                dealer.deal([1.0], lambda _: None, lambda _: None)
+                dealer.deal(1, lambda _: None, lambda _: None)
 
     def test_the_time_in_which_one_stood_still_is_no_silence(self, monkeypatch: pytest.MonkeyPatch) -> None:
         now = [0.0]

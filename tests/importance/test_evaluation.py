@@ -38,14 +38,6 @@ def test_loss_is_a_mean_over_pieces() -> None:
     assert (measures["loss"], measures["token_accuracy"], measures["exact_match"]) == (1.5, 0.25, 0.25)
 
 
-def test_one_that_stopped_early_has_the_estimate() -> None:
-    decision = {"answer": "above", "drop": 4.0, "lower": 3.0, "upper": 5.0, "against": 30.0, "early": True}
-    made = evaluation(10, decision=decision)
-    assert made.early
-    assert made.bleu == 26.0
-    assert made.measures == {"bleu": 26.0}
-
-
 def test_written_and_read() -> None:
     made = evaluation(10, ablation("d:ff:1")).with_records({"exact": torch.arange(SENTENCES) < 10})
     back = Evaluation.restored(made.line(), made.tensors())

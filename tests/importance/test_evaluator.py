@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -14,7 +15,7 @@ from torch import nn
 from lit_transformer.components import component_ids
 from lit_transformer.data.batch import Batch
 from lit_transformer.errors import UserError
-from lit_transformer.importance.chains import Chain, Steps
+from lit_transformer.importance.chains import Chain, Steps, single
 from lit_transformer.importance.dealing import Dealer
 from lit_transformer.importance.evaluation import Evaluation
 from lit_transformer.importance.journal import Journal
@@ -30,18 +31,15 @@ VARIANTS = [
     Variant(),
     ablation("e:sa:1"),
     ablation("d:ea:2", "d:ff:1"),
-    ablation("d:ea:2", "d:ff:1", draft=["d:ff:1"]),
-    ablation("d:ff:2", plain=True),
 ]
 
 
-@pytest.mark.parametrize("plain", [False, True])
 @pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: variant.name)
 def test_the_score_is_sacrebleus_on_the_texts_of_the_ablated_model(
-    model: Transformer, batches: list[Batch], variant: Variant, plain: bool
+    model: Transformer, batches: list[Batch], variant: Variant
 ) -> None:
     references = [reference for batch in batches for reference in batch.references]
-    found = evaluator(model, batches, plain=plain).evaluate(variant)
+    found = evaluator(model, batches).evaluate(variant)
     with ablated(model, list(variant.ablated)):
         texts = hypotheses(model, batches)
     expected = sacrebleu.corpus_bleu(texts, [references], force=True)
@@ -108,7 +106,6 @@ def test_planted_control(model: Transformer, batches: list[Batch], planted: str)
         assert hypotheses(model, batches) == whole
     baseline, without = scorer.evaluate(), scorer.evaluate(ablation(planted))
     assert same(without, baseline)
-    assert without.held == 16
     other = next(component for component in scorer.components if component != planted)
     found = {planted: without.bleu, other: scorer.evaluate(ablation(other)).bleu}
     results = contribution_scores(baseline.bleu, found)
@@ -169,7 +166,7 @@ class TestJournal:
     ) -> None:
         first = evaluator(model, batches, journal=Journal(tmp_path)).evaluate(ablation("d:sa:1"))
         again = evaluator(model, batches, journal=Journal(tmp_path))
-        monkeypatch.setattr(VariantDecoder, "verified", lambda *_: pytest.fail("it is known"))
+        monkeypatch.setattr(VariantDecoder, "decode", lambda *_: pytest.fail("it is known"))
         assert again.known(ablation("d:sa:1"))
         assert same(again.evaluate(ablation("d:sa:1")), first)
 
@@ -189,53 +186,16 @@ class TestJournal:
         assert scorers[0].key(moved) != scorers[1].key(moved)
         assert scorers[0].key(ablation("d:ff:1")) == scorers[1].key(ablation("d:ff:1"))
 
-    def test_by_itself_a_variant_has_no_draft(self, model: Transformer, batches: list[Batch]) -> None:
-        scorer = evaluator(model, batches)
-        drafted = ablation("d:ff:1", "d:ff:2", draft=["d:ff:1"])
-        assert scorer.key(drafted) != scorer.key(ablation("d:ff:1", "d:ff:2"))
-        moved = [Variant(interpolated="d:ff:1", alpha=0.5, path=path) for path in ((), (0.0,), (0.0, 0.1))]
-        assert len({scorer.key(variant) for variant in moved}) == 3
-        plain = evaluator(model, batches, plain=True)
-        assert plain.key(drafted) == plain.key(ablation("d:ff:1", "d:ff:2"))
-        assert plain.key(drafted) == scorer.key(ablation("d:ff:1", "d:ff:2", plain=True))
-        assert len({plain.key(variant) for variant in moved}) == 1
-
 
 def scan(component: str) -> Steps:
     """A chain that goes on as long as BLEU rises, and returns how far it went."""
-    best, alphas = -1.0, (0.0, 0.2, 0.4, 0.6, 0.8)
-    for place, alpha in enumerate(alphas):
-        evaluation = yield Variant(interpolated=component, alpha=alpha, path=alphas[:place])
+    best = -1.0
+    for alpha in (0.0, 0.2, 0.4, 0.6, 0.8):
+        evaluation = yield Variant(interpolated=component, alpha=alpha)
         if evaluation.bleu < best:
             return alpha
         best = evaluation.bleu
     return 1.0
-
-
-@pytest.mark.parametrize("beam", [1, 3])
-@pytest.mark.parametrize("component", component_ids(2, 2))
-def test_along_a_path_of_alphas(model: Transformer, batches: list[Batch], component: str, beam: int) -> None:
-    alphas = (0.0, 0.5, 0.9, 0.95)
-    options = {"decoding": dataclasses.replace(SETTINGS, beam=beam)}
-    scorer, plain = evaluator(model, batches, **options), evaluator(model, batches, plain=True, **options)
-    for place, alpha in enumerate(alphas):
-        variant = Variant(interpolated=component, alpha=alpha, path=alphas[:place])
-        found, expected = scorer.evaluate(variant), plain.evaluate(variant)
-        assert ids_of(found) == ids_of(expected)
-        assert torch.equal(found.statistics, expected.statistics)
-    # The last one by itself evaluates what it rests on.
-    again = evaluator(model, batches, **options).evaluate(variant)
-    assert same(again, found)
-    assert again.held == found.held
-    # And an analysis that was interrupted takes up the path where it was.
-    resumed = evaluator(model, batches, **options)
-    resumed._journal = scorer._journal
-    further = dataclasses.replace(variant, alpha=1.0, path=alphas)
-    expected = scorer.evaluate(further)
-    resumed._journal._lines.pop(expected.key)
-    resumed._journal._held.pop(expected.key)
-    assert same(resumed.evaluate(further), expected)
-    assert resumed.evaluate(further).held == expected.held
 
 
 class Killed(BaseException):
@@ -246,7 +206,7 @@ class TestChains:
     def test_results_in_the_order_of_the_chains(self, model: Transformer, batches: list[Batch]) -> None:
         scorer = evaluator(model, batches)
         told: list[tuple[str, float | None]] = []
-        chains = [Chain(lambda: scan("d:ff:1")), Chain.of(Variant()), Chain(lambda: scan("e:ff:1"))]
+        chains: list[Chain] = [partial(scan, "d:ff:1"), single(Variant()), partial(scan, "e:ff:1")]
         with scorer.observed(lambda *news: told.append(news)):
             found = scorer.run(chains)
         assert found[1].bleu == scorer.evaluate().bleu
@@ -258,8 +218,8 @@ class TestChains:
 
     def test_side_by_side_they_find_what_they_find_alone(self, model: Transformer, batches: list[Batch]) -> None:
         asked = [Variant(), ablation("d:sa:1"), ablation("d:ff:1", value="mean"), ablation("d:ff:2", value="mean")]
-        chains = [*map(Chain.of, asked), Chain(lambda: scan("d:ff:1")), Chain(lambda: scan("e:ff:1"))]
-        alone, together = (evaluator(model, batches, plain=True, side_by_side=size) for size in (1, 5))
+        chains: list[Chain] = [*map(single, asked), partial(scan, "d:ff:1"), partial(scan, "e:ff:1")]
+        alone, together = (evaluator(model, batches, side_by_side=size) for size in (1, 5))
         expected = alone.run(chains)
         sizes = []
         several = VariantDecoder.side_by_side
@@ -283,29 +243,28 @@ class TestChains:
         class OneOfThree(Dealer):
             size = 3
 
-            def deal(self, costs: Sequence[float], work: Any, news: Any) -> None:
-                dealt.append(len(costs))
-                super().deal(costs, work, news)
+            def deal(self, count: int, work: Any, news: Any) -> None:
+                dealt.append(count)
+                super().deal(count, work, news)
 
-        chains = [Chain.of(ablation(component)) for component in component_ids(2, 2)]
-        evaluator(model, batches, plain=True, side_by_side=64, dealer=OneOfThree()).run(chains)
+        chains: list[Chain] = [single(ablation(component)) for component in component_ids(2, 2)]
         evaluator(model, batches, side_by_side=64, dealer=OneOfThree()).run(chains)
-        # Drafts are verified for one variant at a time.
+        evaluator(model, batches, side_by_side=1, dealer=OneOfThree()).run(chains)
         assert dealt == [3, len(chains)]
 
     def test_no_memory_for_so_many(self, model: Transformer, batches: list[Batch]) -> None:
-        scorer = evaluator(model, batches, plain=True, side_by_side=2)
+        scorer = evaluator(model, batches, side_by_side=2)
         with (
             mock.patch.object(VariantDecoder, "side_by_side", side_effect=torch.OutOfMemoryError),
             pytest.raises(UserError, match="2 variants in one batch; give a smaller number by --side_by_side"),
         ):
-            scorer.run([Chain.of(ablation("d:sa:1")), Chain.of(ablation("d:sa:2"))])
+            scorer.run([single(ablation("d:sa:1")), single(ablation("d:sa:2"))])
 
-    @pytest.mark.parametrize("options", [{}, {"plain": True, "side_by_side": 3}], ids=["verified", "side by side"])
+    @pytest.mark.parametrize("options", [{}, {"side_by_side": 3}], ids=["one by one", "side by side"])
     def test_killed_after_each_evaluation_and_resumed(
         self, model: Transformer, batches: list[Batch], tmp_path: Path, options: dict[str, Any]
     ) -> None:
-        chains = [Chain.of(Variant()), Chain(lambda: scan("d:ff:1")), Chain.of(ablation("d:sa:1", "d:sa:2"))]
+        chains: list[Chain] = [single(Variant()), partial(scan, "d:ff:1"), single(ablation("d:sa:1", "d:sa:2"))]
         whole = evaluator(model, batches, journal=Journal(tmp_path / "whole"), **options)
         expected = whole.run(chains)
         lines = (tmp_path / "whole/evaluations.jsonl").read_text().splitlines()
@@ -330,6 +289,28 @@ class TestChains:
             assert files[0] == files[1]
             assert len(files[0]) == len(lines)
 
+    def test_chains_are_followed_once(self, model: Transformer, batches: list[Batch]) -> None:
+        begun: list[str] = []
+
+        def counted(component: str) -> Steps:
+            begun.append(component)
+            return (yield from scan(component))
+
+        evaluator(model, batches).run([partial(counted, "d:ff:1"), partial(counted, "e:ff:1")])
+        assert begun == ["d:ff:1", "e:ff:1"]
+
+    def test_hypotheses_become_text_once_where_nothing_is_recorded(
+        self, model: Transformer, batches: list[Batch]
+    ) -> None:
+        spelt: list[int] = []
+
+        def counted(ids: Sequence[int]) -> str:
+            spelt.append(len(ids))
+            return spell(ids)
+
+        found = evaluator(model, batches, detokenize=counted).evaluate(ablation("d:sa:1"))
+        assert len(spelt) == sum(bool(ids) for ids in ids_of(found))
+
     def test_what_another_process_made_is_adopted(self, model: Transformer, batches: list[Batch]) -> None:
         other = evaluator(model, batches).evaluate(ablation("d:sa:1"))
 
@@ -340,7 +321,7 @@ class TestChains:
                 return [*mine, other]
 
         scorer = evaluator(model, batches, dealer=Idle())
-        assert scorer.run([Chain.of(ablation("d:sa:1"))]) == [other]
+        assert scorer.run([single(ablation("d:sa:1"))]) == [other]
 
     def test_work_that_is_no_evaluation(self, model: Transformer, batches: list[Batch]) -> None:
         work = [lambda number=number: number**2 for number in range(3)]
@@ -366,8 +347,7 @@ def test_what_is_expected_is_of_as_many_as_there_will_be(
     class One(Dealer):
         size = processes
 
-    scorer = evaluator(model, batches, plain=True, side_by_side=8, dealer=One())
-    with mock.patch.object(VariantDecoder, "expected", return_value=(1.0, 2)) as expected:
-        assert scorer.expected(chains) == (1.0, 2)
-        assert evaluator(model, batches, side_by_side=8).expected(chains) == (1.0, 2)
-    assert [call.args for call in expected.call_args_list] == [(sampled,), (1,)]
+    scorer = evaluator(model, batches, side_by_side=8, dealer=One())
+    with mock.patch.object(VariantDecoder, "expected_seconds", return_value=1.5) as expected:
+        assert scorer.expected_seconds(chains) == 1.5
+    expected.assert_called_once_with(sampled)

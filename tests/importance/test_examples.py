@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pytest
 import sacrebleu
@@ -70,9 +69,3 @@ def test_a_component_without_an_effect() -> None:
     found = examples(BASELINE, {"d:sa:1": SAME}, TEXTS, decode)
     assert found["least"]["sentences"] == []
     assert found["least"]["changed"] == 0
-
-
-def test_one_that_stopped_early_has_no_hypotheses() -> None:
-    early = replace(WORST, decision={"against": 60.0, "drop": 50.0})
-    assert examples(BASELINE, {"d:ff:1": early}, TEXTS, decode) == {}
-    assert examples(BASELINE, {"d:ff:1": early, "e:ff:1": BEST}, TEXTS, decode)["most"]["component"] == "e:ff:1"

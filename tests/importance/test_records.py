@@ -13,17 +13,15 @@ import torch
 from sacrebleu.metrics.chrf import CHRF
 
 from lit_transformer.data.batch import Batch
-from lit_transformer.importance.chains import Chain
+from lit_transformer.importance.chains import single
 from lit_transformer.importance.contribution import contribution_table
 from lit_transformer.importance.evaluation import Evaluation
 from lit_transformer.importance.evaluator import Evaluator
 from lit_transformer.importance.journal import Journal
-from lit_transformer.importance.question import Question
 from lit_transformer.importance.records import Recorder
 from lit_transformer.importance.variant import Variant, ablation
 from lit_transformer.importance.variant_decoder import VariantDecoder
 from lit_transformer.model import Transformer
-from tests.importance.making import evaluation
 from tests.importance.toy import evaluator, hypotheses, same
 
 ASKED = [
@@ -33,7 +31,7 @@ ASKED = [
     ablation("d:ff:1", value="mean"),
     Variant(interpolated="d:ff:2", alpha=0.5),
 ]
-SIDE_BY_SIDE = {"plain": True, "side_by_side": 3}
+SIDE_BY_SIDE = {"side_by_side": 3}
 ORDERS: list[tuple[Sequence[str], dict[str, Any]]] = [
     *((order, {}) for order in itertools.permutations(["", "loss", "chrf exact"])),
     (("loss chrf", ""), SIDE_BY_SIDE),
@@ -56,13 +54,13 @@ def files(folder: Path) -> dict[str, bytes]:
 def test_whatever_the_order_of_analyses(
     model: Transformer, batches: list[Batch], tmp_path: Path, order: Sequence[str], options: dict[str, Any]
 ) -> None:
-    chains = [Chain.of(variant) for variant in ASKED]
+    chains = [single(variant) for variant in ASKED]
     expected = recording(_all(order), model, batches, tmp_path / "once", **options).run(chains)
     for place, words in enumerate(order):
         scorer = recording(words, model, batches, tmp_path / "order", **options)
         with pytest.MonkeyPatch.context() as patch:
             if place:
-                for name in ("plain", "verified", "side_by_side"):
+                for name in ("decode", "side_by_side"):
                     patch.setattr(VariantDecoder, name, lambda *_: pytest.fail("its hypotheses are known"))
             assert scorer.known(Variant()) == (place > 0 and not set(words.split()) - set(_all(order[:place]).split()))
             found = scorer.run(chains)
@@ -85,6 +83,7 @@ def test_what_two_analyses_recorded_of_different_components(
     both = ["d:sa:1", "d:sa:2"]
     for words, components in (("loss", both), ("chrf", both[:1]), ("", both)):
         scorer = recording(words, model, batches, tmp_path)
+        scorer.evaluate()
         made = {component: scorer.evaluate(ablation(component)) for component in components}
     table = contribution_table(scorer.evaluate(), made, epsilon=0.5, least=1)
     assert ["chrf" in row for row in table.rows] == [True, False]
@@ -113,23 +112,6 @@ def test_what_is_recorded_afterwards_is_of_the_variant(
         ]
     pieces = sum(int(batch.target[:, 1:].ne(0).sum()) for batch in batches)
     assert found.measures["loss"] == pytest.approx(float(sum(losses)) / pieces, rel=1e-4)
-
-
-def test_a_question_is_answered_by_what_is_known_with_all_that_is_to_be_recorded(
-    model: Transformer, batches: list[Batch], tmp_path: Path
-) -> None:
-    question = Question(ablation("d:ea:1"), threshold=2.0, z=3.0)
-    exact = recording("chrf", model, batches, tmp_path).evaluate(question.variant)
-    found = recording("loss", model, batches, tmp_path).evaluate(question)
-    assert same(exact, found)
-    assert {"loss", "chrf"} <= found.measures.keys()
-
-
-def test_of_one_that_stopped_early_there_is_nothing_to_record() -> None:
-    decision = {"answer": "above", "drop": 4.0, "lower": 3.0, "upper": 5.0, "against": 30.0, "early": True}
-    recorder = Recorder(["loss", "chrf"], exact=True)
-    assert recorder.complete(evaluation(10, decision=decision))
-    assert not recorder.complete(evaluation(10))
 
 
 def test_the_journal_says_what_was_added(model: Transformer, batches: list[Batch], tmp_path: Path) -> None:

@@ -66,7 +66,7 @@ def test_each_variant_has_the_hypotheses_that_it_has_by_itself(
 ) -> None:
     model = model_of(norm)
     decoder = decoder_of(model, batches, beam)
-    alone = [decoder.plain(variant) for variant in variants]
+    alone = [decoder.decode(variant) for variant in variants]
     before, modules = weights_digest(model), list(model.modules())
     together = decoder.side_by_side(variants)
     assert [decoded.ids() for decoded, _ in together] == [decoded.ids() for decoded, _ in alone]
@@ -77,7 +77,7 @@ def test_each_variant_has_the_hypotheses_that_it_has_by_itself(
     assert len({str(decoded.ids()) for decoded, _ in alone}) > len(variants) // 2
     assert weights_digest(model) == before
     assert list(model.modules()) == modules
-    assert [decoder.plain(variant)[0].ids() for variant in variants] == [decoded.ids() for decoded, _ in alone]
+    assert [decoder.decode(variant)[0].ids() for variant in variants] == [decoded.ids() for decoded, _ in alone]
 
 
 def test_a_model_in_training(batches: list[Batch]) -> None:
@@ -86,7 +86,7 @@ def test_a_model_in_training(batches: list[Batch]) -> None:
     model = Transformer(TransformerConfig(24, 24, 2, 2, 16, 24, 2, dropout=0.5, activation_dropout=0.5)).train()
     decoder = decoder_of(model, batches, 1)
     variants = [Variant(interpolated=name, alpha=0.5) for name in ("d:ff:1", "d:sa:2", "e:ff:1")]
-    expected = [decoder.plain(variant)[0].ids() for variant in variants]
+    expected = [decoder.decode(variant)[0].ids() for variant in variants]
     assert [decoded.ids() for decoded, _ in decoder.side_by_side(variants)] == expected
     assert all(module.training for module in model.modules())
 

@@ -67,15 +67,15 @@ def test_the_columns_of_another_scorer_stay(tmp_path: Path) -> None:
 
 
 def test_a_scorer_replaces_all_that_it_wrote_and_nothing_else(tmp_path: Path) -> None:
-    early = [{**row, "early": True, "bounds": 1.0} for row in ROWS]
-    written(tmp_path, {"component": "e:sa:1", "criticality": 0.3}, section="criticality", confidence=0.99)
-    written(tmp_path, *early, confidence=0.99)
+    wider = [{**row, "bounds": 1.0} for row in ROWS]
+    written(tmp_path, {"component": "e:sa:1", "criticality": 0.3}, section="criticality", note="x")
+    written(tmp_path, *wider, note="x")
     written(tmp_path, {"component": "e:sa:1", "drop": 0.5, "note": None})
     content = read_scores(tmp_path)
     assert content["components"] == [
         {"component": "e:sa:1", "criticality": 0.3, "drop": 0.5, "note": None},
     ]
-    assert "confidence" not in content
+    assert "note" not in content
     assert content["criticality"] == {"epsilon": 0.5}
     assert content["columns"] == {"criticality": ["criticality"], "contribution": ["drop", "note"]}
     with (tmp_path / "scores.csv").open(encoding="utf-8", newline="") as file:
@@ -103,40 +103,6 @@ def test_those_of_another_model_do_not(tmp_path: Path, about: dict[str, str]) ->
 
 
 CRITICAL = {"component": "e:sa:1", "criticality": 0.3}
-
-
-def test_how_variants_were_decoded_is_told_of_each_scorer(tmp_path: Path) -> None:
-    """And of all of them only where it is true of all."""
-    written(tmp_path, *ROWS, search="plain")
-    assert read_scores(tmp_path)["search"] == "plain"
-    written(tmp_path, CRITICAL, section="criticality", search="verified")
-    content = read_scores(tmp_path)
-    assert "search" not in content
-    assert content["contribution"]["variant_search"] == "plain"
-    assert content["criticality"]["variant_search"] == "verified"
-    written(tmp_path, *ROWS, search="verified")
-    content = read_scores(tmp_path)
-    assert {content["search"], content["contribution"]["variant_search"]} == {"verified"}
-
-
-@pytest.mark.parametrize(("of_its_own", "told"), [("mixed", False), (None, True)])
-def test_a_scorer_that_was_decoded_otherwise_or_not_at_all(tmp_path: Path, of_its_own: str | None, told: bool) -> None:
-    table = ScoreTable(tmp_path, {**ABOUT, "search": "plain"})
-    table.add("contribution", {}, ROWS)
-    table.add("other", {"variant_search": of_its_own}, [])
-    table.write()
-    assert ("search" in read_scores(tmp_path)) == told
-
-
-def test_what_an_earlier_version_told_of_all_is_that_of_its_scorers(tmp_path: Path) -> None:
-    table = written(tmp_path, *ROWS, search="plain")
-    content = read_scores(tmp_path)
-    del content["contribution"]["variant_search"]
-    (tmp_path / "scores.json").write_text(json.dumps(content), encoding="utf-8")
-    written(tmp_path, CRITICAL, section="criticality", search="verified")
-    content = read_scores(tmp_path)
-    assert "search" not in content
-    assert content["contribution"] == table.section("contribution")
 
 
 @pytest.mark.parametrize("apart", [False, True])

@@ -49,15 +49,6 @@ def test_sentences_leave_and_the_source_is_trimmed() -> None:
     assert torch.allclose(found[:, 0], model(SOURCE[kept], targets)[:, -1], rtol=0.0, atol=1e-12)
 
 
-@torch.no_grad()
-def test_selected_encoder_states_are_trimmed() -> None:
-    model = build()
-    encoded = model.encode(SOURCE)
-    chosen = encoded.select(torch.tensor([2, 1]))
-    assert torch.equal(chosen.states, encoded.states[[2, 1], :3])
-    assert torch.equal(chosen.padding, torch.zeros(2, 3, dtype=torch.bool))
-
-
 def test_source_mask_covers_the_padding() -> None:
     cache = DecoderCache([], SOURCE.eq(0))
     assert torch.equal(cache.source_mask, SOURCE.eq(0)[:, None, None, :])

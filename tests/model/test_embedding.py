@@ -55,13 +55,3 @@ def test_follows_the_type_of_the_weights() -> None:
     expected = embedding.pieces(ids) * 2.0 + sinusoidal_positions(0, 3, 4, CPU, torch.float64)
     assert found.dtype == torch.float64
     assert torch.equal(found, expected)
-
-
-def test_pieces_each_at_a_position_of_its_own() -> None:
-    embedding = Embedding(nn.Embedding(9, 4), 0.0)
-    ids, positions = torch.tensor([3, 8, 1]), torch.tensor([300, 0, 7])
-    expected = [
-        embedding(piece.view(1, 1), first=int(first))[0, 0] for piece, first in zip(ids, positions, strict=True)
-    ]
-    assert torch.equal(embedding.at(ids, positions), torch.stack(expected))
-    assert embedding.at(ids[:0], positions[:0]).shape == (0, 4)

@@ -72,7 +72,8 @@ def test_what_is_refused_is_named(tmp_path: Path) -> None:
     assert "can&#39;t be shown" in page("run", run_summary(run), run.problems, list(run_sections(run)))
 
 
-def test_early_decisions_tell_of_no_phenomenon(tmp_path: Path) -> None:
+def test_components_that_were_not_decoded_to_their_end_show_no_phenomenon(tmp_path: Path) -> None:
+    """As in scores of versions that decided some of them early."""
     shares = {"baseline": {"past": 0.5}, "e:sa:1": {}}
     run = read_run(make_run(tmp_path / "run", contribution={"cap": 0.1, "exact_match": shares}))
     assert "phenomena" not in [section.key for section in run_sections(run)]

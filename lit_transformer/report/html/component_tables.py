@@ -32,12 +32,7 @@ _COMPONENT_COLUMNS: tuple[Column, ...] = (
     ("parameters", "parameters", ",d", "weights of the sub-layer, its LayerNorm left out"),
     ("not ended", "non_terminated", ".1%", "share of hypotheses that ran to the length limit without it"),
     ("length ratio", "length_ratio", ".3f", "hypotheses over references, in words, without it"),
-    (
-        "remarks",
-        "remarks",
-        "",
-        "moved little: training hardly changed it; early: decided before all sentences were decoded",
-    ),
+    ("remarks", "remarks", "", "moved little: training hardly changed it"),
 )
 
 
@@ -46,14 +41,8 @@ def components_table(run: Run) -> Table:
     names = [name for name in ("drop", "mean_drop", "criticality") if run.column(name)]
     order = run.column(names[0]) if names else {}
     rows = sorted(run.components, key=lambda row: -order.get(row["component"], -math.inf))
-    return table_of([{**row, "remarks": _remarks(row)} for row in rows], _COMPONENT_COLUMNS)
-
-
-def _remarks(row: Mapping[str, Any]) -> str | None:
-    found = ["moved little"] if row.get("moved_little") else []
-    if row.get("early") or row.get("criticality_early"):
-        found.append("early")
-    return ", ".join(found) or None
+    remarked = [{**row, "remarks": "moved little" if row.get("moved_little") else None} for row in rows]
+    return table_of(remarked, _COMPONENT_COLUMNS)
 
 
 def group_ablation_table(rows: Sequence[Mapping[str, Any]]) -> Table:

@@ -29,7 +29,7 @@ def exact_matches(run: Run) -> dict[str, dict[str, float]]:
         }
         for phenomenon, share in baseline.items()
     }
-    # Evaluations that stopped early tell of none.
+    # In scores of earlier versions, no component may have been decoded to its end.
     return {phenomenon: shares for phenomenon, shares in lost.items() if shares}
 
 
