@@ -20,7 +20,7 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-# As the command line sets it; see lit_transformer.__main__.
+# As the command line sets it; see lit_transformer.cli.environment.
 os.environ.setdefault("GOMP_SPINCOUNT", "10000")
 sys.path.insert(0, str(Path(__file__).parents[1]))
 

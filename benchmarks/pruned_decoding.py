@@ -27,7 +27,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-# As the command line sets it; see lit_transformer.__main__.
+# As the command line sets it; see lit_transformer.cli.environment.
 os.environ.setdefault("GOMP_SPINCOUNT", "10000")
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
@@ -38,15 +38,15 @@ from torch.utils.flop_counter import FlopCounterMode
 from benchmarks.support.clock import CLOCKS, seconds, use_clock
 from benchmarks.support.subject import Subject, demo_run, description
 from benchmarks.support.tables import row, table
-from lit_transformer.checkpoints import find_checkpoint, read_checkpoint, run_folder_of
 from lit_transformer.components import kind_of, select
 from lit_transformer.data.datamodule import tokenizer_of_state
 from lit_transformer.decoding import EOS, CorpusDecoder, DecodingSettings
 from lit_transformer.errors import UserError
+from lit_transformer.importance.score_table import read_scores
 from lit_transformer.importance.selection import Selection
-from lit_transformer.importance.tables import read_scores
 from lit_transformer.model import Transformer, weights_digest
-from lit_transformer.module import LitTransformer
+from lit_transformer.runs.checkpoints import find_checkpoint, read_checkpoint, run_folder_of
+from lit_transformer.training.module import LitTransformer
 
 GONE = 7
 """Components that are pruned: the number of the paper, which equals two decoder layers (method.md 1.7)."""

@@ -14,7 +14,7 @@ import statistics
 import time
 from collections.abc import Callable
 
-# As the command line sets it; see lit_transformer.__main__.
+# As the command line sets it; see lit_transformer.cli.environment.
 os.environ.setdefault("GOMP_SPINCOUNT", "10000")
 
 import torch

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytorch_lightning as pl
 from typing_extensions import override
 
-from lit_transformer.checkpoints import FOLDER, average_checkpoints
+from lit_transformer.runs.checkpoints import FOLDER, average_checkpoints
 
 log = logging.getLogger(__name__)
 

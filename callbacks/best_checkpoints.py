@@ -10,8 +10,8 @@ import pytorch_lightning as pl
 from pytorch_lightning.callbacks import ModelCheckpoint
 from typing_extensions import override
 
-from lit_transformer.checkpoints import FOLDER
-from lit_transformer.module import LitTransformer
+from lit_transformer.runs.checkpoints import FOLDER
+from lit_transformer.training.module import LitTransformer
 
 log = logging.getLogger(__name__)
 

@@ -12,15 +12,15 @@ from typing import Any
 import pytorch_lightning as pl
 from typing_extensions import override
 
-from lit_transformer.checkpoints import run_folder_of
 from lit_transformer.components import component_ids
 from lit_transformer.errors import UserError
 from lit_transformer.files import write_text
+from lit_transformer.importance.score_table import read_scores
 from lit_transformer.importance.selection import Selection
-from lit_transformer.importance.tables import read_scores
-from lit_transformer.module import LitTransformer
-from lit_transformer.trainer import Trainer
-from lit_transformer.trainer_checks import CHANGE
+from lit_transformer.runs.checkpoints import run_folder_of
+from lit_transformer.training.module import LitTransformer
+from lit_transformer.training.trainer import Trainer
+from lit_transformer.training.trainer_checks import CHANGE
 
 log = logging.getLogger(__name__)
 

@@ -12,21 +12,21 @@ from typing import Any, ClassVar
 
 import pytorch_lightning as pl
 
-from lit_transformer.analysis import Analysis
 from lit_transformer.components import component_ids, kind_of, layer_of, select
+from lit_transformer.console.progress import EvaluationProgress
 from lit_transformer.errors import UserError
 from lit_transformer.importance.endless import endless_line
 from lit_transformer.importance.evaluator import Observer
 from lit_transformer.importance.plan import Plan
+from lit_transformer.importance.score_table import Row, ScoreTable
 from lit_transformer.importance.scores import RELIABLE_BASELINE
-from lit_transformer.importance.tables import Row, ScoreTable
 from lit_transformer.importance.variant import Variant
-from lit_transformer.module import LitTransformer
-from lit_transformer.progress import EvaluationProgress
-from lit_transformer.surgery import component_parameters
+from lit_transformer.model.surgery import component_parameters
 from lit_transformer.tracking.run import log_component_scores, others_of
-from lit_transformer.tracking.tables import scored
-from lit_transformer.trainer import Trainer
+from lit_transformer.tracking.wandb_tables import scored
+from lit_transformer.training.analysis import Analysis
+from lit_transformer.training.module import LitTransformer
+from lit_transformer.training.trainer import Trainer
 
 log = logging.getLogger(__name__)
 

@@ -16,7 +16,7 @@ from callbacks.succession import Succession
 from lit_transformer.errors import UserError
 from lit_transformer.importance.selection import Selection
 from lit_transformer.model import SubLayer, Transformer
-from lit_transformer.module import LitTransformer
+from lit_transformer.training.module import LitTransformer
 
 
 class ComponentSuccession(Succession):

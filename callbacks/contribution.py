@@ -9,8 +9,8 @@ from typing import Literal
 from typing_extensions import override
 
 from callbacks.component_scorer import ComponentScorer, log_scores
-from lit_transformer.analysis import Analysis
-from lit_transformer.chrf import CorpusChrF
+from lit_transformer.console.tables import print_contributions
+from lit_transformer.console.terminal import say
 from lit_transformer.errors import UserError
 from lit_transformer.files import write_text
 from lit_transformer.importance.chains import single
@@ -20,13 +20,13 @@ from lit_transformer.importance.evaluation import Evaluation
 from lit_transformer.importance.examples import examples
 from lit_transformer.importance.intervals import EPSILON
 from lit_transformer.importance.plan import Plan
-from lit_transformer.importance.tables import ScoreTable
+from lit_transformer.importance.score_table import ScoreTable
 from lit_transformer.importance.variant import Value, Variant, ablation
-from lit_transformer.module import LitTransformer
+from lit_transformer.metrics.chrf import CorpusChrF
 from lit_transformer.report.figures import heat_map
-from lit_transformer.terminal import say
-from lit_transformer.terminal_tables import print_contributions
-from lit_transformer.trainer import Trainer
+from lit_transformer.training.analysis import Analysis
+from lit_transformer.training.module import LitTransformer
+from lit_transformer.training.trainer import Trainer
 
 
 class ContributionScore(ComponentScorer):

@@ -16,7 +16,8 @@ from callbacks.criticality_controls import (
     module_criticality_seconds,
     rerandomized_rows,
 )
-from lit_transformer.analysis import Analysis
+from lit_transformer.console.tables import print_criticalities
+from lit_transformer.console.terminal import say
 from lit_transformer.errors import UserError
 from lit_transformer.files import write_text
 from lit_transformer.importance.chains import Steps, single
@@ -34,15 +35,14 @@ from lit_transformer.importance.criticality import (
 from lit_transformer.importance.evaluation import Evaluation
 from lit_transformer.importance.plan import Plan
 from lit_transformer.importance.resampling import resample_counts
-from lit_transformer.importance.tables import ScoreTable, table_text
+from lit_transformer.importance.score_table import ScoreTable, table_text
 from lit_transformer.importance.variant import Variant
 from lit_transformer.importance.weight_change import WeightChange, weight_change
-from lit_transformer.module import LitTransformer
+from lit_transformer.model.surgery import component_parameters
 from lit_transformer.report.figures import heat_map
-from lit_transformer.surgery import component_parameters
-from lit_transformer.terminal import say
-from lit_transformer.terminal_tables import print_criticalities
-from lit_transformer.trainer import Trainer
+from lit_transformer.training.analysis import Analysis
+from lit_transformer.training.module import LitTransformer
+from lit_transformer.training.trainer import Trainer
 
 CURVES = "criticality_curves.csv"
 CONTROL_SCORES = {"chatterji": "module_criticality", "rerandomize": "rerandomized_drop"}

@@ -6,7 +6,6 @@ import statistics
 from collections.abc import Sequence
 from typing import Any
 
-from lit_transformer.analysis import Analysis
 from lit_transformer.importance.chains import single
 from lit_transformer.importance.evaluation import Evaluation
 from lit_transformer.importance.evaluator import Evaluator
@@ -18,7 +17,8 @@ from lit_transformer.importance.module_criticality import (
 )
 from lit_transformer.importance.module_criticality_journal import ModuleCriticalityJournal
 from lit_transformer.importance.variant import Variant
-from lit_transformer.surgery import component_parameters
+from lit_transformer.model.surgery import component_parameters
+from lit_transformer.training.analysis import Analysis
 
 
 def rerandomized_rows(

@@ -8,7 +8,7 @@ from torch.nn.utils import get_total_norm
 from torch.optim import Optimizer
 from typing_extensions import override
 
-from lit_transformer.trainer import logging_interval
+from lit_transformer.training.trainer import logging_interval
 
 
 class GradientNorm(pl.Callback):

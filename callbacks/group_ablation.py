@@ -11,8 +11,9 @@ from typing import Any, Literal
 from typing_extensions import override
 
 from callbacks.component_scorer import ComponentScorer, refuse_unused
-from lit_transformer.analysis import Analysis
 from lit_transformer.components import canonical_key, component_ids, kind_of, select
+from lit_transformer.console.tables import print_group_ablation
+from lit_transformer.console.terminal import say
 from lit_transformer.errors import UserError
 from lit_transformer.files import write_text
 from lit_transformer.importance.chains import Steps, single
@@ -20,15 +21,14 @@ from lit_transformer.importance.evaluation import Evaluation
 from lit_transformer.importance.evaluator import Evaluator, Observer
 from lit_transformer.importance.plan import Plan
 from lit_transformer.importance.ranking import random_order
-from lit_transformer.importance.tables import ScoreTable, differing, read_scores, table_text
+from lit_transformer.importance.score_table import ScoreTable, differing, read_scores, table_text
 from lit_transformer.importance.variant import Variant, ablation
-from lit_transformer.module import LitTransformer
+from lit_transformer.model.surgery import component_parameters
 from lit_transformer.report.curves import group_ablation_curve
-from lit_transformer.surgery import component_parameters
-from lit_transformer.terminal import say
-from lit_transformer.terminal_tables import print_group_ablation
 from lit_transformer.tracking.run import log_group_ablation, others_of
-from lit_transformer.trainer import Trainer
+from lit_transformer.training.analysis import Analysis
+from lit_transformer.training.module import LitTransformer
+from lit_transformer.training.trainer import Trainer
 
 log = logging.getLogger(__name__)
 

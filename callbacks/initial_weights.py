@@ -8,7 +8,7 @@ from pathlib import Path
 import pytorch_lightning as pl
 from typing_extensions import override
 
-from lit_transformer.initial_weights import (
+from lit_transformer.training.initial_weights import (
     FILE,
     NoInitialWeightsError,
     carried_weights,
@@ -16,8 +16,8 @@ from lit_transformer.initial_weights import (
     initial_weights_of,
     save_initial_weights,
 )
-from lit_transformer.module import LitTransformer
-from lit_transformer.trainer import Trainer
+from lit_transformer.training.module import LitTransformer
+from lit_transformer.training.trainer import Trainer
 
 log = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytorch_lightning as pl
 from typing_extensions import override
 
-from lit_transformer.checkpoints import FOLDER
+from lit_transformer.runs.checkpoints import FOLDER
 
 log = logging.getLogger(__name__)
 

@@ -8,19 +8,19 @@ from typing import Any
 from typing_extensions import override
 
 from callbacks.component_scorer import ComponentScorer
-from lit_transformer.analysis import Analysis
 from lit_transformer.components import component_ids, layer_of, select
+from lit_transformer.console.tables import print_layer_ablation
+from lit_transformer.console.terminal import say
 from lit_transformer.errors import UserError
 from lit_transformer.importance.chains import single
 from lit_transformer.importance.evaluation import Evaluation
 from lit_transformer.importance.plan import Plan
 from lit_transformer.importance.variant import Variant, ablation
-from lit_transformer.module import LitTransformer
-from lit_transformer.surgery import component_parameters
-from lit_transformer.terminal import say
-from lit_transformer.terminal_tables import print_layer_ablation
+from lit_transformer.model.surgery import component_parameters
 from lit_transformer.tracking.run import log_layer_ablation, others_of
-from lit_transformer.trainer import Trainer
+from lit_transformer.training.analysis import Analysis
+from lit_transformer.training.module import LitTransformer
+from lit_transformer.training.trainer import Trainer
 
 SECTION = "layer_ablation"
 

@@ -17,9 +17,9 @@ from lit_transformer.errors import UserError
 from lit_transformer.importance.selection import Selection
 from lit_transformer.model import Transformer
 from lit_transformer.model.succession import SuccessorLayer, attach, cut_decoder, predecessors_of
-from lit_transformer.module import LitTransformer
-from lit_transformer.recipe import step_seed
-from lit_transformer.trainer import Trainer
+from lit_transformer.training.module import LitTransformer
+from lit_transformer.training.recipe import step_seed
+from lit_transformer.training.trainer import Trainer
 
 log = logging.getLogger(__name__)
 

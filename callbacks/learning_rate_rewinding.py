@@ -8,11 +8,11 @@ import math
 import pytorch_lightning as pl
 from typing_extensions import override
 
-from lit_transformer.checkpoints import read_checkpoint
 from lit_transformer.errors import UserError
-from lit_transformer.module import LitTransformer
-from lit_transformer.recipe import replay_start
-from lit_transformer.trainer import Trainer
+from lit_transformer.runs.checkpoints import read_checkpoint
+from lit_transformer.training.module import LitTransformer
+from lit_transformer.training.recipe import replay_start
+from lit_transformer.training.trainer import Trainer
 
 log = logging.getLogger(__name__)
 

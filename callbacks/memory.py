@@ -10,7 +10,7 @@ import pytorch_lightning as pl
 import torch
 from typing_extensions import override
 
-from lit_transformer.trainer import logging_interval
+from lit_transformer.training.trainer import logging_interval
 
 GIB = 2.0**30
 

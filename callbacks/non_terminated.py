@@ -8,10 +8,10 @@ from typing import Any
 import pytorch_lightning as pl
 from typing_extensions import override
 
-from lit_transformer.checkpoints import run_folder_of
 from lit_transformer.importance.endless import is_much_more
-from lit_transformer.metrics_log import last_value
-from lit_transformer.trainer import Trainer
+from lit_transformer.runs.checkpoints import run_folder_of
+from lit_transformer.runs.metrics_log import last_value
+from lit_transformer.training.trainer import Trainer
 
 log = logging.getLogger(__name__)
 

@@ -12,11 +12,11 @@ from callbacks.component_succession import ComponentSuccession, copies
 from lit_transformer.components import component_ids
 from lit_transformer.errors import UserError
 from lit_transformer.importance.selection import By, Score, Selection
-from lit_transformer.initial_weights import initial_weights_digest, initial_weights_of
 from lit_transformer.model import Transformer, fresh_seed, seeded_transformer
-from lit_transformer.module import LitTransformer
-from lit_transformer.surgery import component_parameters
-from lit_transformer.trainer import Trainer
+from lit_transformer.model.surgery import component_parameters
+from lit_transformer.training.initial_weights import initial_weights_digest, initial_weights_of
+from lit_transformer.training.module import LitTransformer
+from lit_transformer.training.trainer import Trainer
 
 log = logging.getLogger(__name__)
 

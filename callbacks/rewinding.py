@@ -14,14 +14,14 @@ from torch import Tensor
 from typing_extensions import override
 
 from callbacks.component_change import ComponentChange
-from lit_transformer.checkpoints import FOLDER, read_checkpoint, run_folder_of
 from lit_transformer.errors import UserError
 from lit_transformer.importance.selection import By, Score, Selection
-from lit_transformer.initial_weights import initial_weights_digest, initial_weights_of
 from lit_transformer.model import fresh_seed
-from lit_transformer.module import LitTransformer
-from lit_transformer.surgery import component_parameters, redrawn
-from lit_transformer.trainer import Trainer
+from lit_transformer.model.surgery import component_parameters, redrawn
+from lit_transformer.runs.checkpoints import FOLDER, read_checkpoint, run_folder_of
+from lit_transformer.training.initial_weights import initial_weights_digest, initial_weights_of
+from lit_transformer.training.module import LitTransformer
+from lit_transformer.training.trainer import Trainer
 
 log = logging.getLogger(__name__)
 

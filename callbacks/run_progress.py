@@ -12,8 +12,8 @@ from rich.progress import Progress, TaskID
 from torch import Tensor
 from typing_extensions import override
 
-from lit_transformer.progress import TimeLeft, TrainingTime, bar_columns, time_left
-from lit_transformer.terminal import REFRESHES_PER_SECOND, is_live, is_quiet, live_progress, tell
+from lit_transformer.console.progress import TimeLeft, TrainingTime, bar_columns, time_left
+from lit_transformer.console.terminal import REFRESHES_PER_SECOND, is_live, is_quiet, live_progress, tell
 
 
 class RunProgress(ProgressBar):

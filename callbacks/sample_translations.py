@@ -7,8 +7,8 @@ import logging
 import pytorch_lightning as pl
 from typing_extensions import override
 
-from lit_transformer.module import LitTransformer
 from lit_transformer.tracking.run import log_samples
+from lit_transformer.training.module import LitTransformer
 
 log = logging.getLogger(__name__)
 

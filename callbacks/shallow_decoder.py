@@ -10,13 +10,13 @@ from typing import Any
 from typing_extensions import override
 
 from callbacks.component_change import ComponentChange
-from lit_transformer.checkpoints import find_checkpoint, read_checkpoint
 from lit_transformer.errors import UserError
 from lit_transformer.importance.matching import Match, Structure, most_components, nearest_count, nearest_depth
+from lit_transformer.importance.score_table import read_scores
 from lit_transformer.importance.selection import By, Score, Selection
-from lit_transformer.importance.tables import read_scores
-from lit_transformer.module import LitTransformer
-from lit_transformer.trainer import Trainer
+from lit_transformer.runs.checkpoints import find_checkpoint, read_checkpoint
+from lit_transformer.training.module import LitTransformer
+from lit_transformer.training.trainer import Trainer
 
 log = logging.getLogger(__name__)
 

@@ -12,7 +12,7 @@ from typing_extensions import override
 
 from callbacks.component_change import ComponentChange
 from lit_transformer.model import Transformer
-from lit_transformer.module import LitTransformer
+from lit_transformer.training.module import LitTransformer
 
 
 class Succession(ComponentChange):

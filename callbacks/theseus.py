@@ -15,10 +15,10 @@ from lit_transformer.components import kind_of
 from lit_transformer.errors import UserError
 from lit_transformer.importance.selection import By, Score, Selection
 from lit_transformer.model import FeedForward
-from lit_transformer.module import LitTransformer
-from lit_transformer.recipe import step_seed
-from lit_transformer.surgery import component_parameters, narrowed
-from lit_transformer.trainer import Trainer
+from lit_transformer.model.surgery import component_parameters, narrowed
+from lit_transformer.training.module import LitTransformer
+from lit_transformer.training.recipe import step_seed
+from lit_transformer.training.trainer import Trainer
 
 log = logging.getLogger(__name__)
 

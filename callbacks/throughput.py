@@ -11,7 +11,7 @@ from torch import Tensor
 from typing_extensions import override
 
 from lit_transformer.data.batch import PAD, Batch
-from lit_transformer.trainer import logging_interval
+from lit_transformer.training.trainer import logging_interval
 
 
 class Throughput(pl.Callback):

@@ -9,15 +9,15 @@ import pytorch_lightning as pl
 from typing_extensions import override
 
 from callbacks.component_scorer import ComponentScorer
-from lit_transformer.analysis import Analysis
-from lit_transformer.checkpoints import run_folder_of
-from lit_transformer.importance.tables import BESIDE, read_scores
-from lit_transformer.initial_weights import FILE
+from lit_transformer.importance.score_table import BESIDE, read_scores
 from lit_transformer.model import weights_digest
-from lit_transformer.module import LitTransformer
+from lit_transformer.runs.checkpoints import run_folder_of
 from lit_transformer.tracking import names
 from lit_transformer.tracking.run import describe, harmless, log_components, log_files, runs_of, start, use
-from lit_transformer.trainer import Trainer
+from lit_transformer.training.analysis import Analysis
+from lit_transformer.training.initial_weights import FILE
+from lit_transformer.training.module import LitTransformer
+from lit_transformer.training.trainer import Trainer
 
 FILES = ("scores.json", "scores.csv", *BESIDE)
 RESTS_ON = (

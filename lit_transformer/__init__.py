@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from lit_transformer.version import __version__
+
 if TYPE_CHECKING:
     from lit_transformer.report.scores import Scores, load_scores
 
-__version__ = "0.1.0"
 __all__ = ["Scores", "__version__", "load_scores"]
 
 

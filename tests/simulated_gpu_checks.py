@@ -22,7 +22,7 @@ from lit_transformer.decoding.candidates import ROWS_AT_ONCE, best, best_next
 from lit_transformer.model import Transformer, TransformerConfig, seeded_transformer, teacher_forced_losses
 from lit_transformer.model.dropout import dropout
 from lit_transformer.model.loss import _GPU_ROWS, label_smoothed_loss
-from lit_transformer.surgery import ablated
+from lit_transformer.model.surgery import ablated
 from tests.decoding.test_greedy import build, sources
 
 

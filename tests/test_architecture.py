@@ -14,35 +14,21 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 
-# From the ground up. A unit is a module or folder of lit_transformer, or the package `callbacks`; it imports itself
-# and what stands on the floors below it.
+# From the ground up. A room is a file or a folder of lit_transformer, or the package `callbacks`; it imports itself and
+# the rooms on the floors below. CONTRIBUTING.md shows this table.
 FLOORS = (
-    {"lit_transformer"},
-    {"errors"},
-    {"files", "components", "other_processes", "signals", "terminal"},
-    {"bleu", "data", "checkpoints", "checkpoint_settings", "fit_settings", "metrics_log", "recipe", "run_folder"},
-    {"tracking"},
-    {"model", "loggers", "progress", "terminal_tables", "translations"},
-    {"surgery", "decoding", "initial_weights"},
-    {"importance", "module"},
-    {"analysis", "report"},
-    {"trainer"},
-    {"callbacks", "cli", "study"},
-    {"__main__"},
+    ("errors", "version"),
+    ("components", "console", "files", "metrics"),
+    ("data", "runs", "structure"),
+    ("decoding", "model", "tracking"),
+    ("importance",),
+    ("report", "training"),
+    ("callbacks", "cli", "lit_transformer", "study"),
+    ("__main__",),
 )
-FLOOR = {unit: floor for floor, units in enumerate(FLOORS) for unit in units}
-# Modules that share the floor and the topic of a unit.
-BELONGS_TO = {
-    "analysis_config": "analysis",
-    "chrf": "bleu",
-    "default_callbacks": "cli",
-    "parser_messages": "errors",
-    "scoring": "analysis",
-    "split_scoring": "module",
-    "trainer_checks": "recipe",
-}
+FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 
-WITHOUT_LIGHTNING = ("model", "decoding", "surgery", "importance")
+WITHOUT_LIGHTNING = ("model", "decoding", "importance")
 MAX_LINES = 400
 # Libraries that are installed under another name than they are imported.
 DISTRIBUTION = {"yaml": "pyyaml", "vl_convert": "vl_convert_python"}
@@ -69,40 +55,38 @@ def imports(path: Path) -> Iterator[str]:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
-def unit_of(name: str) -> str | None:
-    """The unit that a dotted name belongs to; None outside the project."""
+def room_of(name: str) -> str | None:
+    """The room that a dotted name belongs to; None outside the project."""
     first, *rest = name.split(".")
     if first == "callbacks":
         return first
     if first != "lit_transformer":
         return None
-    unit = first if not rest or rest[0] in ("__init__", "__version__") else rest[0]
-    return BELONGS_TO.get(unit, unit)
+    return rest[0] if rest and rest[0] in ROOMS else first
 
 
-def unit_of_file(path: Path) -> str:
-    unit = unit_of(".".join(path.relative_to(ROOT).with_suffix("").parts))
-    assert unit is not None
-    return unit
+def room_of_file(path: Path) -> str:
+    room = room_of(".".join(path.relative_to(ROOT).with_suffix("").parts))
+    assert room is not None
+    return room
 
 
-def floor(unit: str) -> int:
-    """The floor of a unit; the top one for a unit that has none yet, which a test of its own tells."""
-    return FLOOR.get(unit, len(FLOORS))
+ROOMS = {Path(path.relative_to(ROOT).parts[1]).stem for path in sources("lit_transformer")} - {"__init__"}
 
 
 def violations(path: Path) -> list[str]:
-    own = unit_of_file(path)
-    if path == ROOT / "lit_transformer" / "__init__.py":
-        # It hands on what others ask it for, when they ask; `test_what_a_light_command_loads` sees to that.
-        return []
-    used = {(name, unit) for name in imports(path) if (unit := unit_of(name)) not in (None, own)}
-    return [f"{path.relative_to(ROOT)} imports {name}" for name, unit in used if floor(str(unit)) >= floor(own)]
+    own = room_of_file(path)
+    used = {(name, room) for name in imports(path) if (room := room_of(name)) not in (None, own)}
+    return [f"{path.relative_to(ROOT)} imports {name}" for name, room in used if FLOOR[str(room)] >= FLOOR[own]]
 
 
-def test_every_module_has_a_floor() -> None:
-    units = {unit_of_file(path) for path in sources("lit_transformer", "callbacks")}
-    assert units <= FLOOR.keys(), f"give {sorted(units - FLOOR.keys())} a place in FLOORS"
+def test_every_room_has_a_floor() -> None:
+    assert {room_of_file(path) for path in sources("lit_transformer", "callbacks")} == FLOOR.keys()
+
+
+def test_contributing_shows_the_floors() -> None:
+    table = "\n".join(f"   {floor}  {', '.join(rooms)}" for floor, rooms in enumerate(FLOORS, start=1))
+    assert f"   ```\n{table}\n   ```" in (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 
 
 def test_files_import_only_from_floors_below() -> None:
@@ -110,7 +94,7 @@ def test_files_import_only_from_floors_below() -> None:
 
 
 def test_the_application_never_imports_the_callbacks() -> None:
-    importing = [path for path in sources("lit_transformer") if "callbacks" in map(unit_of, imports(path))]
+    importing = [path for path in sources("lit_transformer") if "callbacks" in map(room_of, imports(path))]
     assert importing == []
 
 
@@ -127,9 +111,9 @@ def test_what_a_light_command_loads(imported: str, unwanted: tuple[str, ...]) ->
     assert made.stdout.strip() == ""
 
 
-@pytest.mark.parametrize("unit", WITHOUT_LIGHTNING)
-def test_the_core_knows_neither_lightning_nor_wandb(unit: str) -> None:
-    files = [path for path in sources("lit_transformer") if unit_of_file(path) == unit]
+@pytest.mark.parametrize("room", WITHOUT_LIGHTNING)
+def test_the_core_knows_neither_lightning_nor_wandb(room: str) -> None:
+    files = [path for path in sources("lit_transformer") if room_of_file(path) == room]
     assert files
     for path in files:
         roots = {name.partition(".")[0] for name in imports(path)}

@@ -20,7 +20,7 @@ import callbacks
 from callbacks import BestLossCheckpoint, InitialWeights, LastCheckpoint
 from callbacks.component_change import ComponentChange
 from lit_transformer.importance import module_criticality
-from lit_transformer.metrics_log import COLUMNS
+from lit_transformer.runs.metrics_log import COLUMNS
 from lit_transformer.study.conduct import run_study
 from lit_transformer.study.scoring import score
 from lit_transformer.study.speed import speeds
@@ -262,7 +262,7 @@ def test_configurations(run: Path) -> None:
 
 def initial_weights(folder: Path) -> dict[str, Any]:
     with safe_open(folder / "initial_weights.safetensors", "pt") as file:
-        header: dict[str, Any] = json.loads(file.metadata()["lit_transformer.initial_weights"])
+        header: dict[str, Any] = json.loads(file.metadata()["lit_transformer.training.initial_weights"])
     return header
 
 

@@ -15,14 +15,14 @@ from tempfile import TemporaryDirectory
 import torch
 from torch import Tensor
 
-from lit_transformer.analysis import Analysis, AnalysisSettings
-from lit_transformer.checkpoints import find_checkpoint, read_checkpoint
 from lit_transformer.data.datamodule import TranslationDataModule, tokenizer_of_state
 from lit_transformer.decoding import DecodingSettings
-from lit_transformer.initial_weights import NoInitialWeightsError
 from lit_transformer.model import seeded_transformer
-from lit_transformer.module import LitTransformer
-from lit_transformer.trainer import Trainer
+from lit_transformer.runs.checkpoints import find_checkpoint, read_checkpoint
+from lit_transformer.training.analysis import Analysis, AnalysisSettings
+from lit_transformer.training.initial_weights import NoInitialWeightsError
+from lit_transformer.training.module import LitTransformer
+from lit_transformer.training.trainer import Trainer
 
 log = logging.getLogger(__name__)
 

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from lit_transformer.components import canonical_key
 from lit_transformer.errors import UserError
 from lit_transformer.importance.resampling import Array, checked_statistics, resampled_bleu
-from lit_transformer.importance.tables import ScoreTable
+from lit_transformer.importance.score_table import ScoreTable
 
 GRID = tuple(tenths / 10 for tenths in range(11))
 """The values of alpha: 0.0 (initial weights), 0.1 ... 1.0 (trained weights)."""

@@ -11,9 +11,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from lit_transformer.bleu import STATISTICS, BLEUScore, bleu_from_statistics
-from lit_transformer.chrf import chrf_from_statistics
 from lit_transformer.importance.variant import Variant
+from lit_transformer.metrics.bleu import STATISTICS, BLEUScore, bleu_from_statistics
+from lit_transformer.metrics.chrf import chrf_from_statistics
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Evaluation:
         variant: What was changed in the model.
         pieces: Ids of all hypotheses one after another, int32 ``(total_length,)``.
         lengths: Number of pieces of each hypothesis, int32 ``(sentences,)``.
-        statistics: BLEU's statistics of each sentence, int32 ``(sentences, 10)``; see `lit_transformer.bleu`.
+        statistics: BLEU's statistics of each sentence, int32 ``(sentences, 10)``; see `lit_transformer.metrics.bleu`.
         non_terminated: True where the search ran to the length limit, bool ``(sentences,)``.
         seconds: Time it took.
         records: What else was recorded, per sentence; see `lit_transformer.importance.records`.

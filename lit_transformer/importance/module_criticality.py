@@ -14,7 +14,7 @@ from lit_transformer.importance.criticality import GRID
 from lit_transformer.importance.records import mean_loss
 from lit_transformer.importance.weight_change import TOLERANCE, weight_change
 from lit_transformer.model import Transformer
-from lit_transformer.surgery import component_parameters, perturbed
+from lit_transformer.model.surgery import component_parameters, perturbed
 
 SIGMAS = tuple(tenths / 10 for tenths in range(1, 11))
 """Standard deviations of the noise that are tried, in units of the root mean square of the initial weights: the authors

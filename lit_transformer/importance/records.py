@@ -8,11 +8,11 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from lit_transformer.chrf import CorpusChrF
 from lit_transformer.data.batch import PAD, Batch
 from lit_transformer.errors import UserError
 from lit_transformer.importance.evaluation import Evaluation
 from lit_transformer.importance.scoring_set import ScoringSet
+from lit_transformer.metrics.chrf import CorpusChrF
 from lit_transformer.model import Transformer
 
 RECORDS = ("loss", "chrf")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lit_transformer.bleu import ORDERS, STATISTICS
+from lit_transformer.metrics.bleu import ORDERS, STATISTICS
 
 Array = NDArray[Any]
 
@@ -24,7 +24,7 @@ def bleu(sums: ArrayLike) -> Array:
     """Return the corpus BLEU of each row of summed statistics, with sacreBLEU's exponential smoothing.
 
     Args:
-        sums: Sums in the order of `lit_transformer.bleu.STATISTICS`, ``(..., 10)``; fractions are allowed.
+        sums: Sums in the order of `lit_transformer.metrics.bleu.STATISTICS`, ``(..., 10)``; fractions are allowed.
 
     Returns:
         BLEU points from 0 to 100, ``(...)``; the same as `bleu_from_statistics` of each row.

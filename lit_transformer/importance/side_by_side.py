@@ -18,7 +18,7 @@ from lit_transformer.components import ENCODER_KINDS, kind_of
 from lit_transformer.decoding.decode import for_decoding
 from lit_transformer.importance.variant import Variant
 from lit_transformer.model import Attention, DecoderCache, EncoderState, SubLayer, Transformer
-from lit_transformer.surgery import interrupts_held
+from lit_transformer.model.surgery import interrupts_held
 
 Applied = Callable[[Variant], AbstractContextManager[None]]
 

@@ -11,14 +11,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from lit_transformer.bleu import CorpusBLEU
 from lit_transformer.components import ENCODER_KINDS, kind_of
 from lit_transformer.decoding import CorpusDecoder, DecodingSettings, Hypotheses, in_precision
 from lit_transformer.importance.scoring_set import ScoringSet
 from lit_transformer.importance.side_by_side import SideBySide
 from lit_transformer.importance.variant import Variant
+from lit_transformer.metrics.bleu import CorpusBLEU
 from lit_transformer.model import Transformer
-from lit_transformer.surgery import ablated, interpolated
+from lit_transformer.model.surgery import ablated, interpolated
 
 MOST_SIDE_BY_SIDE = 64
 """The most variants in one batch: more take about as long each, and an analysis that is killed loses what it was at."""

@@ -1,7 +1,6 @@
 """The Transformer, in plain torch."""
 
 from lit_transformer.model.attention import Attention, KeyValues
-from lit_transformer.model.config import TransformerConfig
 from lit_transformer.model.decoder_cache import DecoderCache, EncoderState
 from lit_transformer.model.digest import tensors_digest, weights_digest
 from lit_transformer.model.embedding import Embedding, sinusoidal_positions
@@ -9,6 +8,7 @@ from lit_transformer.model.loss import label_smoothed_loss, teacher_forced_losse
 from lit_transformer.model.seeded import fresh_seed, seeded_transformer
 from lit_transformer.model.sublayer import FeedForward, SubLayer
 from lit_transformer.model.transformer import Transformer
+from lit_transformer.structure import TransformerConfig
 
 __all__ = [
     "Attention",

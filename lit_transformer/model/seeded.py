@@ -6,8 +6,8 @@ import hashlib
 
 import torch
 
-from lit_transformer.model.config import TransformerConfig
 from lit_transformer.model.transformer import Transformer
+from lit_transformer.structure import TransformerConfig
 
 
 def fresh_seed(purpose: str, seed: int, draw: int = 0, before: str | None = None) -> int:

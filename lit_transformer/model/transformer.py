@@ -10,10 +10,10 @@ from torch import Tensor, nn
 
 from lit_transformer.components import canonical_key, select
 from lit_transformer.model.attention import Attention, KeyValues
-from lit_transformer.model.config import TransformerConfig
 from lit_transformer.model.decoder_cache import DecoderCache, EncoderState, SourceKeyValues
 from lit_transformer.model.embedding import Embedding
 from lit_transformer.model.sublayer import FeedForward, SubLayer
+from lit_transformer.structure import TransformerConfig
 
 PAD = 0
 

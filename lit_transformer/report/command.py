@@ -8,6 +8,7 @@ from pathlib import Path
 
 from jsonargparse import ArgumentParser
 
+from lit_transformer.console.terminal import say
 from lit_transformer.errors import UserError
 from lit_transformer.files import write_text
 from lit_transformer.report.agreement import agreements, shared_components
@@ -22,7 +23,6 @@ from lit_transformer.report.pictures import run_pictures, runs_pictures
 from lit_transformer.report.runs import Run, read_runs
 from lit_transformer.report.studies import Study, is_study, read_study
 from lit_transformer.report.wandb_target import check_target
-from lit_transformer.terminal import say
 
 
 @dataclass(frozen=True)

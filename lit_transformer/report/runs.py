@@ -17,7 +17,7 @@ import yaml
 
 from lit_transformer.components import canonical_key, kind_of, layer_of
 from lit_transformer.errors import UserError
-from lit_transformer.importance.tables import SCORES_FORMAT, read_scores
+from lit_transformer.importance.score_table import SCORES_FORMAT, read_scores
 from lit_transformer.report.checking import check_examples, check_scores
 
 Row = Mapping[str, Any]

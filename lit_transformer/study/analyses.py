@@ -9,11 +9,11 @@ from typing import Any
 
 from lit_transformer.errors import UserError
 from lit_transformer.importance.matching import most_components
+from lit_transformer.importance.score_table import read_scores
 from lit_transformer.importance.selection import Selection
-from lit_transformer.importance.tables import read_scores
 from lit_transformer.study.arm_configs import allowed, scores_folder
 from lit_transformer.study.arms import Arm, Base, Chosen
-from lit_transformer.study.settings import StudySettings, random_seed
+from lit_transformer.study.study_settings import StudySettings, random_seed
 
 Callback = dict[str, Any]
 _SCORERS = {"contribution": "ContributionScore", "criticality": "CriticalityScore"}

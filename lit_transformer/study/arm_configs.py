@@ -9,9 +9,9 @@ from typing import Any
 from lit_transformer.components import select
 from lit_transformer.errors import UserError
 from lit_transformer.importance.matching import Structure
-from lit_transformer.recipe import replay_start
 from lit_transformer.study.arms import SCRATCH, THESEUS, TRAINED, Arm, Base, Chosen, rule_of_thumb
-from lit_transformer.study.settings import StudySettings
+from lit_transformer.study.study_settings import StudySettings
+from lit_transformer.training.recipe import replay_start
 
 
 def allowed(settings: StudySettings, structure: Structure) -> list[str]:

@@ -14,7 +14,7 @@ from lit_transformer.importance.matching import Structure
 from lit_transformer.study.arm_configs import allowed
 from lit_transformer.study.arms import Base
 from lit_transformer.study.options import options_of
-from lit_transformer.study.settings import StudySettings
+from lit_transformer.study.study_settings import StudySettings
 
 # Those of `LitTransformer`.
 _DEFAULT = Structure(encoder_layers=6, decoder_layers=6, d_model=512, feed_forward=2048, norm="post")

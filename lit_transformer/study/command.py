@@ -9,8 +9,8 @@ from pathlib import Path
 
 from jsonargparse import ArgumentParser
 
-from lit_transformer.study.settings import StudySettings
-from lit_transformer.tracking.settings import WandbSettings
+from lit_transformer.study.study_settings import StudySettings
+from lit_transformer.tracking.wandb_settings import WandbSettings
 
 
 def parser() -> ArgumentParser:

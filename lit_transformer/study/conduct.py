@@ -9,19 +9,19 @@ from pathlib import Path
 
 import yaml
 
+from lit_transformer.console.terminal import say
 from lit_transformer.files import write_text
 from lit_transformer.study.checks import check_bases, check_count, content_of, named_structure
 from lit_transformer.study.facts import FileReader, Reader
 from lit_transformer.study.processes import Execute, execute, locked
 from lit_transformer.study.progress import StageProgress
+from lit_transformer.study.rendering import comparisons_text, csv_text, markdown, terminal
 from lit_transformer.study.results import comparisons, rows_of
 from lit_transformer.study.runner import Study
-from lit_transformer.study.settings import StudySettings
 from lit_transformer.study.stages import Stages
-from lit_transformer.study.tables import comparisons_text, csv_text, markdown, terminal
-from lit_transformer.terminal import say
-from lit_transformer.tracking.settings import WandbSettings
+from lit_transformer.study.study_settings import StudySettings
 from lit_transformer.tracking.study import log_study
+from lit_transformer.tracking.wandb_settings import WandbSettings
 
 
 def run_study(

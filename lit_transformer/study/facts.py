@@ -13,12 +13,12 @@ from typing import Any, Protocol
 import torch
 import yaml
 
-from lit_transformer.bleu import CorpusBLEU
-from lit_transformer.checkpoints import FOLDER, find_checkpoint, read_checkpoint, run_folder_of
 from lit_transformer.errors import UserError
 from lit_transformer.importance.matching import Structure
 from lit_transformer.importance.resampling import Array
+from lit_transformer.metrics.bleu import CorpusBLEU
 from lit_transformer.model import Transformer, TransformerConfig, tensors_digest
+from lit_transformer.runs.checkpoints import FOLDER, find_checkpoint, read_checkpoint, run_folder_of
 from lit_transformer.study.arms import Base
 from lit_transformer.study.tokens import batches_of, target_tokens
 

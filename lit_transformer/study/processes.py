@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Protocol
 
+from lit_transformer.console.terminal import QUIET
 from lit_transformer.errors import UserError
 from lit_transformer.files import make_folder
-from lit_transformer.terminal import QUIET
 
 try:
     import fcntl

@@ -8,8 +8,8 @@ from types import TracebackType
 
 from rich.progress import Progress
 
-from lit_transformer.progress import bar_columns, time_left
-from lit_transformer.terminal import is_live, is_quiet, live_progress, tell
+from lit_transformer.console.progress import bar_columns, time_left
+from lit_transformer.console.terminal import is_live, is_quiet, live_progress, tell
 
 
 class StageProgress:

@@ -22,9 +22,9 @@ from lit_transformer.study.arm_configs import arm_config, base_config
 from lit_transformer.study.arms import CONTROL, FAMILIES, TRAINED, Arm, Base, Chosen, arms_of
 from lit_transformer.study.facts import Reader
 from lit_transformer.study.options import STRUCTURAL, without
-from lit_transformer.study.settings import StudySettings, random_seed
 from lit_transformer.study.speed import stamp_of
 from lit_transformer.study.stages import Stage, Stages
+from lit_transformer.study.study_settings import StudySettings, random_seed
 
 log = logging.getLogger(__name__)
 

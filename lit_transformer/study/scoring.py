@@ -14,11 +14,11 @@ from pathlib import Path
 
 from jsonargparse import ArgumentParser
 
-from lit_transformer.checkpoints import read_checkpoint, run_folder_of
 from lit_transformer.data.datamodule import TranslationDataModule
 from lit_transformer.errors import UserError
-from lit_transformer.module import LitTransformer
-from lit_transformer.trainer import Trainer
+from lit_transformer.runs.checkpoints import read_checkpoint, run_folder_of
+from lit_transformer.training.module import LitTransformer
+from lit_transformer.training.trainer import Trainer
 
 PROGRAM = "lit_transformer.study.scoring"
 SPLITS = ("validation", "test")

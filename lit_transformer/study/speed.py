@@ -14,7 +14,6 @@ from typing import Any, Literal
 import torch
 from jsonargparse import ArgumentParser
 
-from lit_transformer.checkpoints import find_checkpoint, read_checkpoint
 from lit_transformer.data.batch import Batch
 from lit_transformer.data.batching import evaluation_batches
 from lit_transformer.data.datamodule import TranslationDataModule, tokenizer_of_state
@@ -22,7 +21,8 @@ from lit_transformer.data.loader import BatchDataset, Lines
 from lit_transformer.decoding import DecodingSettings, in_precision, translate
 from lit_transformer.errors import UserError
 from lit_transformer.model import Transformer
-from lit_transformer.module import LitTransformer
+from lit_transformer.runs.checkpoints import find_checkpoint, read_checkpoint
+from lit_transformer.training.module import LitTransformer
 
 Split = Literal["train", "validation", "test"]
 

@@ -14,11 +14,11 @@ from typing import Any, Literal
 
 import yaml
 
+from lit_transformer.console.terminal import tell
 from lit_transformer.errors import UserError
 from lit_transformer.files import write_text
 from lit_transformer.study.processes import Ended, Execute
 from lit_transformer.study.progress import StageProgress
-from lit_transformer.terminal import tell
 
 STATE_FORMAT = 1
 VERSION = "version_0"

@@ -13,7 +13,7 @@ from pytorch_lightning.loggers import Logger, WandbLogger
 from pytorch_lightning.utilities.rank_zero import rank_zero_only
 
 from lit_transformer.tracking import names
-from lit_transformer.tracking.tables import (
+from lit_transformer.tracking.wandb_tables import (
     Row,
     bars_of,
     cells_of,

@@ -9,8 +9,8 @@ from typing import Any
 
 from lit_transformer.tracking import names
 from lit_transformer.tracking.run import harmless, log_files, new_table
-from lit_transformer.tracking.settings import WandbSettings
-from lit_transformer.tracking.tables import table_of_csv
+from lit_transformer.tracking.wandb_settings import WandbSettings
+from lit_transformer.tracking.wandb_tables import table_of_csv
 
 FILES = ("study.csv", "comparisons.csv", "study.md")
 

@@ -12,9 +12,9 @@ import pytorch_lightning as pl
 from lit_transformer.data.datamodule import TranslationDataModule
 from lit_transformer.data.tokenizer import TokenizerSettings
 from lit_transformer.decoding import DecodingSettings
-from lit_transformer.metrics_log import MetricsLog
-from lit_transformer.module import LitTransformer
-from lit_transformer.trainer import Trainer
+from lit_transformer.runs.metrics_log import MetricsLog
+from lit_transformer.training.module import LitTransformer
+from lit_transformer.training.trainer import Trainer
 from tests.end_to_end.running import write_text
 
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from callbacks import AverageCheckpoint, RecentCheckpoints
-from lit_transformer.checkpoints import CHECKPOINT_FORMAT, AtomicCheckpointIO, read_checkpoint
+from lit_transformer.runs.checkpoints import CHECKPOINT_FORMAT, AtomicCheckpointIO, read_checkpoint
 from tests.callbacks.conftest import Setup
 
 

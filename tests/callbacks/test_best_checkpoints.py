@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from callbacks import BestBLEUCheckpoint, BestLossCheckpoint, LastCheckpoint, RecentCheckpoints
-from lit_transformer.checkpoints import read_checkpoint
 from lit_transformer.decoding import DecodingSettings
+from lit_transformer.runs.checkpoints import read_checkpoint
 from tests.callbacks.conftest import Setup
 from tests.end_to_end.running import metric, read_csv
 

@@ -9,10 +9,10 @@ import pytest
 import pytorch_lightning as pl
 
 from callbacks import BestLossCheckpoint, ContributionScore
-from lit_transformer.analysis import Analysis
 from lit_transformer.errors import UserError
 from lit_transformer.model import weights_digest
-from lit_transformer.module import LitTransformer
+from lit_transformer.training.analysis import Analysis
+from lit_transformer.training.module import LitTransformer
 from tests.callbacks.conftest import Setup
 from tests.end_to_end.running import read_csv
 

@@ -13,7 +13,7 @@ from callbacks import BestLossCheckpoint, ContributionScore, CriticalityScore, I
 from lit_transformer.errors import UserError
 from lit_transformer.importance.variant import Variant
 from lit_transformer.importance.variant_decoder import VariantDecoder
-from lit_transformer.module import LitTransformer
+from lit_transformer.training.module import LitTransformer
 from tests.callbacks.conftest import Setup
 from tests.end_to_end.running import read_csv
 

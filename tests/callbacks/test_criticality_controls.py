@@ -11,10 +11,10 @@ from unittest import mock
 import pytest
 
 from callbacks import BestLossCheckpoint, CriticalityScore, InitialWeights, criticality_controls
-from lit_transformer.analysis import TRAINING_SAMPLE
 from lit_transformer.errors import UserError
 from lit_transformer.importance import module_criticality
 from lit_transformer.importance.module_criticality_journal import ModuleCriticalityJournal
+from lit_transformer.training.analysis import TRAINING_SAMPLE
 from tests.callbacks.conftest import Setup
 from tests.end_to_end.running import read_json
 

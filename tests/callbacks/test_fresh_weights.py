@@ -10,9 +10,9 @@ from torch import Tensor
 
 from callbacks import ComponentPruning, ComponentRewinding, CriticalityScore, InitialWeights, LastCheckpoint
 from callbacks.component_change import ComponentChange
-from lit_transformer import analysis
-from lit_transformer.initial_weights import initial_weights_of
-from lit_transformer.surgery import redrawn
+from lit_transformer.model.surgery import redrawn
+from lit_transformer.training import analysis
+from lit_transformer.training.initial_weights import initial_weights_of
 from tests.callbacks.conftest import Setup
 from tests.callbacks.test_pruning import LAYERS, Before, parent_of
 

@@ -19,9 +19,9 @@ from callbacks import (
 )
 from lit_transformer.data.batch import Batch
 from lit_transformer.errors import UserError
-from lit_transformer.initial_weights import FILE, initial_weights_of, load_initial_weights
 from lit_transformer.model import weights_digest
-from lit_transformer.module import LitTransformer
+from lit_transformer.training.initial_weights import FILE, initial_weights_of, load_initial_weights
+from lit_transformer.training.module import LitTransformer
 from tests.callbacks.conftest import Setup
 from tests.end_to_end.running import load, same_tensors
 

@@ -12,7 +12,7 @@ from lit_transformer.errors import UserError
 from lit_transformer.importance.evaluator import Evaluator
 from lit_transformer.importance.variant import Variant, ablation
 from lit_transformer.importance.variant_decoder import VariantDecoder
-from lit_transformer.surgery import component_parameters
+from lit_transformer.model.surgery import component_parameters
 from tests.callbacks.conftest import Setup
 from tests.end_to_end.forking import run_on_two
 from tests.end_to_end.running import of, read_json

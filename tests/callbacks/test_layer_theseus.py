@@ -9,8 +9,8 @@ from torch import Tensor
 
 from callbacks import BestLossCheckpoint, InitialWeights, LastCheckpoint, LayerTheseus
 from lit_transformer.errors import UserError
-from lit_transformer.initial_weights import initial_weights_of
-from lit_transformer.module import LitTransformer
+from lit_transformer.training.initial_weights import initial_weights_of
+from lit_transformer.training.module import LitTransformer
 from tests.callbacks.conftest import Setup
 from tests.end_to_end.running import load, read_json, same_tensors
 

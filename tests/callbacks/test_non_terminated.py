@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from callbacks import NonTerminated
-from lit_transformer.metrics_log import MetricsLog
-from lit_transformer.trainer import Trainer
+from lit_transformer.runs.metrics_log import MetricsLog
+from lit_transformer.training.trainer import Trainer
 from tests.callbacks.conftest import Setup
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from callbacks import ComponentPruning, InitialWeights, KeptCheckpoints
-from lit_transformer.initial_weights import FILE
+from lit_transformer.training.initial_weights import FILE
 from tests.callbacks.conftest import Setup
 from tests.end_to_end.running import load
 

@@ -19,10 +19,10 @@ from callbacks import (
 )
 from lit_transformer.decoding import in_precision
 from lit_transformer.errors import UserError
-from lit_transformer.initial_weights import initial_weights_digest, initial_weights_of
 from lit_transformer.model import fresh_seed, seeded_transformer
-from lit_transformer.module import LitTransformer
-from lit_transformer.surgery import ablated
+from lit_transformer.model.surgery import ablated
+from lit_transformer.training.initial_weights import initial_weights_digest, initial_weights_of
+from lit_transformer.training.module import LitTransformer
 from tests.callbacks.conftest import Setup
 from tests.end_to_end.running import load, same_tensors
 

@@ -12,7 +12,7 @@ from pytorch_lightning.callbacks import Timer
 
 from callbacks import RunProgress
 from callbacks.run_progress import steps_between_validations
-from lit_transformer.terminal import QUIET
+from lit_transformer.console.terminal import QUIET
 from tests.callbacks.conftest import Setup
 from tests.end_to_end.running import metric
 from tests.pseudo_terminal import pseudo_terminal

@@ -8,8 +8,8 @@ import pytest
 import pytorch_lightning as pl
 
 from callbacks import SampleTranslations
-from lit_transformer.module import LitTransformer
-from lit_transformer.translations import Translation
+from lit_transformer.training.module import LitTransformer
+from lit_transformer.training.translations import Translation
 from tests.callbacks.conftest import Setup
 
 

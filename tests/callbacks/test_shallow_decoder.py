@@ -10,8 +10,8 @@ import torch
 
 from callbacks import BestLossCheckpoint, InitialWeights, LastCheckpoint, ShallowDecoder
 from lit_transformer.errors import UserError
-from lit_transformer.initial_weights import initial_weights_of
-from lit_transformer.module import LitTransformer
+from lit_transformer.training.initial_weights import initial_weights_of
+from lit_transformer.training.module import LitTransformer
 from tests.callbacks.conftest import Setup
 from tests.end_to_end.running import read_json, same_tensors
 

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from callbacks import BestLossCheckpoint, InitialWeights, LastCheckpoint, Theseus
 from lit_transformer.errors import UserError
-from lit_transformer.module import LitTransformer
+from lit_transformer.training.module import LitTransformer
 from tests.callbacks.conftest import Setup
 from tests.callbacks.test_pruning import LAYERS, parent_of, prune
 from tests.end_to_end.running import load, same_tensors

@@ -6,7 +6,7 @@ from typing import Any
 from unittest import mock
 
 from lit_transformer.data.batch import Batch
-from lit_transformer.module import LitTransformer
+from lit_transformer.training.module import LitTransformer
 
 
 class CrashError(Exception):

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import torch
 
-from lit_transformer.module import LitTransformer
+from lit_transformer.training.module import LitTransformer
 from tests.end_to_end.forking import run_on_two
 from tests.end_to_end.running import (
     COMPONENTS,

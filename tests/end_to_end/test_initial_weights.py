@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from lit_transformer.data.batch import Batch
-from lit_transformer.initial_weights import FILE, initial_weights_of
 from lit_transformer.model import weights_digest
-from lit_transformer.module import LitTransformer
+from lit_transformer.training.initial_weights import FILE, initial_weights_of
+from lit_transformer.training.module import LitTransformer
 from tests.end_to_end.forking import CAN_FORK, Forked, run_on_two
 from tests.end_to_end.running import (
     load,

@@ -12,7 +12,7 @@ from unittest import mock
 import pytest
 
 from lit_transformer.data.batch import Batch
-from lit_transformer.module import LitTransformer
+from lit_transformer.training.module import LitTransformer
 from tests.end_to_end.crashing import CrashError, crash_at_batch
 from tests.end_to_end.forking import CAN_FORK, Forked
 from tests.end_to_end.running import (

@@ -10,7 +10,7 @@ from unittest import mock
 
 import pytest
 
-from lit_transformer.module import LitTransformer
+from lit_transformer.training.module import LitTransformer
 from tests.end_to_end.forking import CAN_FORK, Forked, two_processes
 from tests.end_to_end.running import of, tiny_fit
 
@@ -39,7 +39,7 @@ def check_terminated(args: list[str], folder: Path, within: str) -> str:
 
 @pytest.mark.parametrize(
     "within",
-    ["lit_transformer.__main__._set_up_messages", "lit_transformer.data.datamodule.TranslationDataModule.prepare_data"],
+    ["lit_transformer.__main__.set_up_messages", "lit_transformer.data.datamodule.TranslationDataModule.prepare_data"],
 )
 def test_fit_before_it_trains(text: Path, tmp_path: Path, within: str) -> None:
     assert check_terminated(tiny_fit(text), tmp_path, within).endswith("from its last checkpoint, if it has one.")
@@ -50,7 +50,7 @@ def test_fit_before_it_trains(text: Path, tmp_path: Path, within: str) -> None:
 @pytest.mark.parametrize("command", ["validate", "test", "predict", "analyze"])
 def test_a_command_on_a_checkpoint_that_is_being_read(trained: Path, tmp_path: Path, command: str) -> None:
     more = ["--input", os.devnull] if command == "predict" else []
-    check_terminated(of(command, trained, *more), tmp_path, "lit_transformer.cli.read_checkpoint")
+    check_terminated(of(command, trained, *more), tmp_path, "lit_transformer.cli.app.read_checkpoint")
 
 
 def test_study_while_a_command_of_its_own_runs(trained: Path, tmp_path: Path) -> None:

@@ -15,13 +15,13 @@ import yaml
 from torch import Tensor
 
 from lit_transformer.data.batch import Batch
-from lit_transformer.module import LitTransformer
 from lit_transformer.study.conduct import run_study
 from lit_transformer.study.facts import FileReader
 from lit_transformer.study.processes import Ended
 from lit_transformer.study.scoring import main as score
-from lit_transformer.study.settings import StudySettings
 from lit_transformer.study.speed import main as time_speeds
+from lit_transformer.study.study_settings import StudySettings
+from lit_transformer.training.module import LitTransformer
 from tests.end_to_end.running import (
     config_of,
     files_of,

@@ -16,7 +16,7 @@ import pytest
 import torch
 
 from lit_transformer.importance import module_criticality
-from lit_transformer.module import LitTransformer
+from lit_transformer.training.module import LitTransformer
 from tests.end_to_end.forking import CAN_FORK, end_well, run_on_two, two_processes
 from tests.end_to_end.running import (
     COMPONENTS,

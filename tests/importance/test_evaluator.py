@@ -24,7 +24,7 @@ from lit_transformer.importance.scores import contribution_scores
 from lit_transformer.importance.variant import Variant, ablation
 from lit_transformer.importance.variant_decoder import VariantDecoder
 from lit_transformer.model import Transformer, weights_digest
-from lit_transformer.surgery import ablated
+from lit_transformer.model.surgery import ablated
 from tests.importance.toy import INITIAL, SETTINGS, evaluator, hypotheses, ids_of, same, spell
 
 VARIANTS = [

@@ -6,10 +6,10 @@ import pytest
 import sacrebleu
 import torch
 
-from lit_transformer.bleu import CorpusBLEU
 from lit_transformer.importance.evaluation import Evaluation
 from lit_transformer.importance.examples import examples
 from lit_transformer.importance.variant import Variant, ablation
+from lit_transformer.metrics.bleu import CorpusBLEU
 
 WORDS = ["the", "small", "cat", "sat", "on", "a", "mat", "today"]
 REFERENCES = ["the small cat sat on a mat", "a cat sat today", "the mat sat on the cat", "today the cat sat"]

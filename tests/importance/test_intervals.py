@@ -8,11 +8,11 @@ import pytest
 import sacrebleu
 from sacrebleu.significance import PairedTest, Result, estimate_ci
 
-from lit_transformer.bleu import CorpusBLEU, bleu_from_statistics
 from lit_transformer.components import component_ids
 from lit_transformer.importance.intervals import drop_intervals, label, simultaneous_intervals
 from lit_transformer.importance.resampling import Array, bleu, resample_counts, resampled_bleu
 from lit_transformer.importance.scores import contribution_scores
+from lit_transformer.metrics.bleu import CorpusBLEU, bleu_from_statistics
 
 
 def corpus(seed: int, sentences: int, damage: float) -> tuple[list[str], list[str], list[str]]:

@@ -14,7 +14,7 @@ from lit_transformer.importance.module_criticality import SIGMAS, module_critica
 from lit_transformer.importance.records import mean_loss
 from lit_transformer.importance.weight_change import chatterji
 from lit_transformer.model import Transformer, TransformerConfig, weights_digest
-from lit_transformer.surgery import component_parameters, perturbed
+from lit_transformer.model.surgery import component_parameters, perturbed
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from lit_transformer.bleu import bleu_from_statistics
 from lit_transformer.importance.resampling import (
     Array,
     bleu,
@@ -11,6 +10,7 @@ from lit_transformer.importance.resampling import (
     resample_counts,
     resampled_bleu,
 )
+from lit_transformer.metrics.bleu import bleu_from_statistics
 
 
 def statistics(seed: int, sentences: int, share: float = 0.7) -> Array:

@@ -9,12 +9,12 @@ import pytest
 import torch
 from torch import nn
 
-from lit_transformer.bleu import CorpusBLEU
 from lit_transformer.data.batch import Batch
 from lit_transformer.decoding import DecodingSettings
 from lit_transformer.importance.scoring_set import ScoringSet
 from lit_transformer.importance.variant import Variant, ablation
 from lit_transformer.importance.variant_decoder import MOST_SIDE_BY_SIDE, VariantDecoder
+from lit_transformer.metrics.bleu import CorpusBLEU
 from lit_transformer.model import SubLayer, Transformer, TransformerConfig, weights_digest
 from tests.importance.toy import replacements, spell
 

@@ -7,15 +7,15 @@ from typing import Any
 
 import torch
 
-from lit_transformer.bleu import CorpusBLEU
 from lit_transformer.data.batch import Batch
 from lit_transformer.decoding import DecodingSettings, translate
 from lit_transformer.importance.evaluation import Evaluation
 from lit_transformer.importance.evaluator import Evaluator
 from lit_transformer.importance.scoring_set import ScoringSet
 from lit_transformer.importance.variant_decoder import Replacements, VariantDecoder
+from lit_transformer.metrics.bleu import CorpusBLEU
 from lit_transformer.model import Transformer
-from lit_transformer.surgery import component_parameters
+from lit_transformer.model.surgery import component_parameters
 
 WORDS = [f"w{piece}" for piece in range(24)]
 SETTINGS = DecodingSettings(beam=1, max_extra_pieces=2)

@@ -12,7 +12,7 @@ from lit_transformer.components import component_ids
 from lit_transformer.decoding import DecodingSettings, decode
 from lit_transformer.errors import UserError
 from lit_transformer.model import FeedForward, Transformer, TransformerConfig, seeded_transformer
-from lit_transformer.surgery import ablated, component_parameters, narrowed
+from lit_transformer.model.surgery import ablated, component_parameters, narrowed
 from tests.model.test_transformer import SOURCE, TARGET, Norm, build
 
 SOME = [["d:sa:1"], ["d:ea:2", "d:ff:2"], ["e:sa:1", "e:ff:1"], ["d:sa:1", "d:ea:1", "d:ff:1"], ["d:sa", "e:ff:3"]]

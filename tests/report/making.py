@@ -11,8 +11,8 @@ from typing import Any
 import yaml
 
 from lit_transformer.components import component_ids, kind_of, layer_of
+from lit_transformer.importance.score_table import table_text
 from lit_transformer.importance.scores import contribution_scores
-from lit_transformer.importance.tables import table_text
 
 SIGNATURE = "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0"
 BASELINE = 30.0

@@ -17,8 +17,8 @@ from lit_transformer.importance.resampling import Array
 from lit_transformer.study.arms import Base
 from lit_transformer.study.facts import Facts, Scores
 from lit_transformer.study.processes import Ended
-from lit_transformer.study.settings import StudySettings
 from lit_transformer.study.speed import stamp_of
+from lit_transformer.study.study_settings import StudySettings
 
 STRUCTURE = Structure(6, 6, 128, 256, "pre")
 CONFIG = {

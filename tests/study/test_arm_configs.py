@@ -8,7 +8,7 @@ import pytest
 
 from lit_transformer.study.arm_configs import arm_config
 from lit_transformer.study.arms import ARMS, CONTROL, SCRATCH, TRAINED, Arm, Chosen, arms_of
-from lit_transformer.study.settings import StudySettings
+from lit_transformer.study.study_settings import StudySettings
 from tests.study.making import base_of, settings_of
 
 CHOSEN = Chosen(count=3, layers=1, learning_rate=5e-4, updates=100)

@@ -14,7 +14,7 @@ from lit_transformer.errors import UserError
 from lit_transformer.study.arm_configs import arm_config, base_config
 from lit_transformer.study.arms import ARMS, Chosen
 from lit_transformer.study.options import CHANGING, HARMLESS, INSTEAD, STRUCTURAL, check_options, without
-from lit_transformer.study.settings import StudySettings
+from lit_transformer.study.study_settings import StudySettings
 from tests.study.making import base_of, settings_of
 
 # What no arm sets, but that would make its run another one.

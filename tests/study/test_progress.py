@@ -4,8 +4,8 @@ import sys
 
 import pytest
 
+from lit_transformer.console.terminal import QUIET
 from lit_transformer.study.progress import StageProgress
-from lit_transformer.terminal import QUIET
 from tests.pseudo_terminal import pseudo_terminal
 
 KEYS = ["base-seed1", "scores-seed1", "trained-continued-seed1", "trained-pruned-seed1", "scoring"]

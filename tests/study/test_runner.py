@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 import yaml
 
+from lit_transformer.console.terminal import QUIET
 from lit_transformer.errors import UserError
 from lit_transformer.study.conduct import run_study
 from lit_transformer.study.processes import Execute
-from lit_transformer.terminal import QUIET
 from tests.study.making import Laboratory, Reading, settings_of
 
 ARMS = ["continued", "pruned", "random", "shallow_cut", "rewound", "lr_rewound"]

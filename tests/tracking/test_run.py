@@ -10,7 +10,7 @@ import pytest
 from pytorch_lightning.loggers import WandbLogger
 from pytorch_lightning.utilities.rank_zero import rank_zero_only
 
-from lit_transformer.metrics_log import MetricsLog
+from lit_transformer.runs.metrics_log import MetricsLog
 from lit_transformer.tracking.run import finish, harmless, log_component_scores, others_of, runs_of, use
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from lit_transformer.tracking.settings import WandbSettings
 from lit_transformer.tracking.study import group_of_study, log_study
+from lit_transformer.tracking.wandb_settings import WandbSettings
 from tests.wandb_records import runs_below
 
 TABLE = "family,arm,seed,test_bleu,draw\nbase,trained,1,30.5,\ntrained,pruned,1,,2\n"

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lit_transformer.report.html.tables import Column, Table, cell, table_of
+from lit_transformer.report.html.table import Column, Table, cell, table_of
 from lit_transformer.report.runs import Run
 
 _COMPONENT_COLUMNS: tuple[Column, ...] = (

@@ -6,7 +6,7 @@ from lit_transformer.components import KINDS
 from lit_transformer.report.agreement import agreement, within_kinds
 from lit_transformer.report.html.heat_figures import heat_map_of
 from lit_transformer.report.html.section import Section
-from lit_transformer.report.html.tables import Table, cell
+from lit_transformer.report.html.table import Table, cell
 from lit_transformer.report.paper import LANGUAGE_PAIRS, closest_pair, published, published_scores
 from lit_transformer.report.runs import SCORES, Run
 

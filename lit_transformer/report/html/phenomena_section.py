@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from lit_transformer.report.html import heat_charts
 from lit_transformer.report.html.section import Figure, Section
-from lit_transformer.report.html.tables import Table, cell
+from lit_transformer.report.html.table import Table, cell
 from lit_transformer.report.runs import Run
 
 

@@ -14,7 +14,7 @@ from lit_transformer.report.html.section import Examples, Figure, Section
 from lit_transformer.report.html.settings_section import settings_section
 from lit_transformer.report.html.study_section import study_section
 from lit_transformer.report.html.summary import gained, named
-from lit_transformer.report.html.tables import Cell, Table, cell
+from lit_transformer.report.html.table import Cell, Table, cell
 from lit_transformer.report.paper import comparable
 from lit_transformer.report.runs import SCORES, Run
 from lit_transformer.report.studies import Study

@@ -11,7 +11,7 @@ from lit_transformer.report.html import heat_charts, runs_tables
 from lit_transformer.report.html.heat_figures import heat_map_figure
 from lit_transformer.report.html.section import Figure, Section
 from lit_transformer.report.html.summary import counted
-from lit_transformer.report.html.tables import Table, cell
+from lit_transformer.report.html.table import Table, cell
 from lit_transformer.report.origins import ORIGINS
 from lit_transformer.report.runs import SCORES, Run
 

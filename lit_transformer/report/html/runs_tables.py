@@ -7,7 +7,7 @@ from statistics import fmean
 
 from lit_transformer.report.agreement import Agreement, Shared
 from lit_transformer.report.comparability import COMPARED
-from lit_transformer.report.html.tables import Cell, Table, cell, table_of
+from lit_transformer.report.html.table import Cell, Table, cell, table_of
 from lit_transformer.report.origins import ORIGINS
 from lit_transformer.report.runs import Run
 

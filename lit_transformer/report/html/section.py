@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lit_transformer.report.html.reading import Reading
-from lit_transformer.report.html.tables import Table
+from lit_transformer.report.html.table import Table
 
 
 @dataclass(frozen=True)

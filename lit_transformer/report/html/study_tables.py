@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lit_transformer.report.html.tables import Column, Table, table_of
+from lit_transformer.report.html.table import Column, Table, table_of
 from lit_transformer.report.studies import Study
 
 FAMILIES = {"base": "trained models", "trained": "from the trained model", "scratch": "from scratch"}

@@ -1,0 +1,1 @@
+"""What a command shows in the terminal, and how it answers signals."""

@@ -1,0 +1,1 @@
+"""Metrics of translation quality: corpus BLEU and chrF."""

@@ -1,0 +1,1 @@
+"""The Lightning shell: module, Trainer, and the analysis of a trained model."""
