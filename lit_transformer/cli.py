@@ -33,6 +33,7 @@ from lit_transformer.default_callbacks import (
 from lit_transformer.errors import UserError
 from lit_transformer.files import write_text
 from lit_transformer.fit_settings import CheckpointSettings, EarlyStoppingSettings, SampleSettings
+from lit_transformer.importance.selection import config_in_current_terms
 from lit_transformer.loggers import run_loggers
 from lit_transformer.module import LitTransformer
 from lit_transformer.other_processes import end_launched
@@ -146,6 +147,9 @@ class TransformerCLI(LightningCLI):
         purpose: Literal["resume", "score"] = "resume" if command == "fit" and chosen.get("ckpt_path") else "score"
         path = find_checkpoint(self.given, purpose)
         checkpoint = read_checkpoint(path)
+        about = checkpoint["lit_transformer"]
+        config = config_in_current_terms(about.get("config") or {})
+        checkpoint = {**checkpoint, "lit_transformer": {**about, "config": config}}
         # The values of the checkpoint become the parser's defaults, so that whatever was typed wins over them.
         self._subcommand_parsers[command].set_defaults(checkpoint_defaults(checkpoint, resumed=purpose == "resume"))
         super().parse_arguments(parser, args)
