@@ -33,6 +33,7 @@ from lit_transformer.console.terminal import is_quiet
 from lit_transformer.data.datamodule import TranslationDataModule
 from lit_transformer.errors import UserError
 from lit_transformer.files import write_text
+from lit_transformer.importance.selection import config_in_current_terms
 from lit_transformer.runs.checkpoints import find_checkpoint, read_checkpoint, run_folder_of
 from lit_transformer.runs.folder import new_run_folder, remove_if_empty
 from lit_transformer.structure import STRUCTURE
@@ -146,6 +147,9 @@ class TransformerCLI(LightningCLI):
         purpose: Literal["resume", "score"] = "resume" if command == "fit" and chosen.get("ckpt_path") else "score"
         path = find_checkpoint(self.given, purpose)
         checkpoint = read_checkpoint(path)
+        about = checkpoint["lit_transformer"]
+        config = config_in_current_terms(about.get("config") or {})
+        checkpoint = {**checkpoint, "lit_transformer": {**about, "config": config}}
         # The values of the checkpoint become the parser's defaults, so that whatever was typed wins over them.
         self._subcommand_parsers[command].set_defaults(checkpoint_defaults(checkpoint, resumed=purpose == "resume"))
         super().parse_arguments(parser, args)
