@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from lit_transformer.components import KINDS, kind_of
-from lit_transformer.report.beside import beside, reach
+from lit_transformer.report.charts.beside import beside, reach
 from lit_transformer.report.figures import drawing
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lit_transformer.report.html.vega import Rows, Spec, chart_of, specification
+from lit_transformer.report.charts.vega import Rows, Spec, chart_of, specification
 
 
 def group_ablation(rows: Rows) -> Spec:

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from matplotlib.axes import Axes
 
-from lit_transformer.report.beside import APART, HIDDEN, MOST, Place, beside, reach
-from lit_transformer.report.html import mark_charts
+from lit_transformer.report.charts import marks
+from lit_transformer.report.charts.beside import APART, HIDDEN, MOST, Place, beside, reach
 from lit_transformer.report.html.run_sections import run_sections
 from lit_transformer.report.marks import scatter_picture
 from lit_transformer.report.runs import read_run
@@ -52,10 +52,10 @@ def test_page_and_picture_show_every_component(tmp_path: Path, monkeypatch: pyte
     rows = component_rows({f"{kind}:{layer}": 0.0 for kind in ("e:ff", "d:ff") for layer in range(1, 7)})
     rows = [row | {"contribution": 0.0, "criticality": 0.0} for row in rows]
     run = read_run(make_run(tmp_path / "run", drops={"e:ff:1": 0.1}, components=rows))
-    marks = mark_charts.scatter(run)["data"]["values"]
-    assert nearest([(mark["across"], mark["up"]) for mark in marks]) >= 0.99
-    assert {(mark["contribution"], mark["criticality"]) for mark in marks} == {(0.0, 0.0)}
-    tooltip = mark_charts.scatter(run)["encoding"]["tooltip"]
+    shown = marks.scatter(run)["data"]["values"]
+    assert nearest([(mark["across"], mark["up"]) for mark in shown]) >= 0.99
+    assert {(mark["contribution"], mark["criticality"]) for mark in shown} == {(0.0, 0.0)}
+    tooltip = marks.scatter(run)["encoding"]["tooltip"]
     assert [each["field"] for each in tooltip] == ["component", "contribution", "criticality"]
     [section] = [each for each in run_sections(run) if each.key == "agreement"]
     assert "side by side" in section.figures[0].note

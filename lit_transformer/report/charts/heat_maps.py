@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lit_transformer.components import KINDS, canonical_key, kind_of, layer_of
-from lit_transformer.report.html.vega import Rows, Spec, chart_of, shades, specification
+from lit_transformer.report.charts.vega import Rows, Spec, chart_of, shades, specification
 from lit_transformer.report.runs import Run
 
 MOST_NUMBERS = 16
