@@ -24,7 +24,7 @@ from lit_transformer.importance.scores import CAP
 from lit_transformer.importance.tables import ScoreTable
 from lit_transformer.importance.variant import Value, Variant, ablation
 from lit_transformer.module import LitTransformer
-from lit_transformer.report.figures import heat_map
+from lit_transformer.report.pictures import heat_map
 from lit_transformer.terminal import say
 from lit_transformer.terminal_tables import print_contributions
 from lit_transformer.trainer import Trainer

@@ -38,7 +38,7 @@ from lit_transformer.importance.tables import SEARCH, ScoreTable, table_text
 from lit_transformer.importance.variant import Variant
 from lit_transformer.importance.weight_change import WeightChange, weight_change
 from lit_transformer.module import LitTransformer
-from lit_transformer.report.figures import heat_map
+from lit_transformer.report.pictures import heat_map
 from lit_transformer.surgery import component_parameters
 from lit_transformer.terminal import say
 from lit_transformer.terminal_tables import print_criticalities

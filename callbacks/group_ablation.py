@@ -23,7 +23,7 @@ from lit_transformer.importance.ranking import random_order
 from lit_transformer.importance.tables import SEARCH, ScoreTable, differing, read_scores, table_text
 from lit_transformer.importance.variant import Variant, ablation
 from lit_transformer.module import LitTransformer
-from lit_transformer.report.curves import group_ablation_curve
+from lit_transformer.report.pictures import group_ablation_curve
 from lit_transformer.surgery import component_parameters
 from lit_transformer.terminal import say
 from lit_transformer.terminal_tables import print_group_ablation
