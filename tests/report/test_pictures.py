@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import math
+import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -154,6 +156,21 @@ def test_what_cannot_be_drawn_leaves_no_file(scores: dict[str, float], name: str
 def test_importing_the_module_starts_no_engine() -> None:
     check = "import sys, lit_transformer.report.pictures; sys.exit(bool({'altair', 'vl_convert'} & sys.modules.keys()))"
     assert subprocess.run([sys.executable, "-c", check], check=False).returncode == 0
+
+
+def test_a_forked_process_draws_too(tmp_path: Path) -> None:
+    """A run on several processes may be forked from one that has drawn already, as those of a notebook are."""
+    before = draw(SIX_LAYERS, tmp_path / "before.svg").read_bytes()
+    child = os.fork()
+    if child == 0:
+        # The engine of its parent would let it wait for ever.
+        signal.alarm(60)
+        draw(SIX_LAYERS, tmp_path / "forked.svg")
+        draw(SIX_LAYERS, tmp_path / "forked.png")
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    assert (tmp_path / "forked.svg").read_bytes() == before
+    assert (tmp_path / "forked.png").read_bytes() == draw(SIX_LAYERS, tmp_path / "before.png").read_bytes()
 
 
 def test_a_picture_needs_no_page(tmp_path: Path) -> None:

@@ -8,8 +8,10 @@ import re
 import textwrap
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 from lit_transformer.files import write_bytes
+from lit_transformer.report.charts import engine
 from lit_transformer.report.charts.vega import Spec, library_version
 
 FORMATS = (".png", ".svg")
@@ -35,14 +37,12 @@ def write_picture(chart: Spec, path: Path, *, title: str, subtitle: str = "") ->
     """
     if path.suffix not in FORMATS:
         raise ValueError(f"cannot draw {path.name!r}; the name has to end in {' or '.join(FORMATS)}")
-    # It starts a JavaScript engine, which nothing but a picture should wait for.
-    import vl_convert
-
-    spec, version = standalone(chart, title, subtitle), library_version()
-    if path.suffix == ".svg":
-        write_bytes(path, vl_convert.vegalite_to_svg(spec, vl_version=version, allowed_base_urls=[]).encode())
-    else:
-        write_bytes(path, vl_convert.vegalite_to_png(spec, vl_version=version, scale=_SCALE, allowed_base_urls=[]))
+    form: dict[str, Any] = {"scale": _SCALE} if path.suffix == ".png" else {}
+    spec = standalone(chart, title, subtitle)
+    made = engine.call(
+        f"vegalite_to_{path.suffix[1:]}", spec, vl_version=library_version(), allowed_base_urls=[], **form
+    )
+    write_bytes(path, made)
 
 
 def standalone(chart: Spec, title: str, subtitle: str = "") -> Spec:

@@ -8,6 +8,7 @@ from importlib import resources
 from typing import Any
 
 from lit_transformer import __version__
+from lit_transformer.report.charts import engine
 from lit_transformer.report.charts.vega import library_version
 from lit_transformer.report.html.section import Section
 
@@ -68,8 +69,7 @@ def _text(name: str) -> str:
 @functools.cache
 def _library() -> str:
     """Return Vega, Vega-Lite and Vega-Embed as one script, of the version that Altair's specifications are made for."""
-    import vl_convert
-
-    bundle: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=library_version())
+    script = "window.vegaEmbed = vegaEmbed;"
+    bundle = engine.call("javascript_bundle", script, vl_version=library_version()).decode()
     # Inside a page the script would end here.
     return bundle.replace("</script", "<\\/script")
