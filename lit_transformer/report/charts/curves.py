@@ -25,12 +25,13 @@ def group_ablation(rows: Rows) -> Spec:
     ).encode(x=_steps(points, orders))
     # From 0 where BLEU falls far: small losses would be a flat line there.
     bleu: dict[str, Any] = {"title": "BLEU", "scale": alt.Scale(zero=lowest < highest / 2)}
-    key = alt.Legend(title=None, symbolOpacity=1, symbolSize=200, labelLimit=300)
+    key = alt.Legend(title=None, symbolOpacity=1, symbolSize=100, labelLimit=300, columns=2)
     colour = alt.Color("order:N", scale=alt.Scale(domain=orders, range=series_colours()), legend=key)
     dash = alt.StrokeDash(
         "split:N",
         scale=alt.Scale(domain=["validation", "test"], range=[[1, 0], [5, 3]]),
-        legend=alt.Legend(title=None, values=splits, symbolStrokeColor="var(--ink)", symbolSize=200),
+        # Not beside the orders: together they would not fit a phone.
+        legend=alt.Legend(title=None, values=splits, orient="bottom", symbolStrokeColor="var(--ink)", symbolSize=200),
     )
     band = base.mark_area(opacity=0.18).encode(
         y=alt.Y("lowest:Q", **bleu), y2="highest:Q", color=colour, detail="split:N"
