@@ -19,7 +19,8 @@ def group_ablation(rows: Rows) -> Spec:
 
     points = group_ablation_rows(rows)
     orders, splits = ([*dict.fromkeys(str(point[name]) for point in points)] for name in ("order", "split"))
-    lowest, highest = min(point["lowest"] for point in points), max(point["highest"] for point in points)
+    lowest = min((point["lowest"] for point in points), default=0)
+    highest = max((point["highest"] for point in points), default=0)
     base = chart_of(
         points, "A line for each order of removal and each split; BLEU falls as components are removed."
     ).encode(x=_steps(points, orders))
@@ -55,7 +56,7 @@ def _steps(points: Rows, orders: Sequence[str]) -> Any:
     removed = {point["step"]: point["removed"] if point["step"] else "" for point in points}
     steps = sorted(removed)
     names: dict[str, Any] = {}
-    if len(orders) == 1:
+    if len(orders) == 1 and any(removed.values()):
         names["labelExpr"] = f"[datum.label, {json.dumps([removed[step] for step in steps])}[datum.value]]"
     axis = alt.Axis(values=steps, labelOverlap=True, **names)
     return alt.X("step:Q", title="components removed", scale=alt.Scale(nice=False, padding=15), axis=axis)

@@ -73,6 +73,12 @@ def test_random_orders_become_a_mean_with_its_range() -> None:
     assert [(point["bleu"], point["lowest"], point["highest"]) for point in random] == [(30, 30, 30), (28, 27, 29)]
 
 
+def test_steps_without_bleu_are_no_error() -> None:
+    [row] = steps_of("greedy", [], 1.0)
+    spec = curves.group_ablation([row | {"validation_bleu": None, "test_bleu": ""}])
+    assert all(layer.get("data", spec.get("data"))["values"] == [] for layer in spec["layer"])
+
+
 def test_random_bands_of_two_splits_are_two() -> None:
     rows = [*steps_of("random-1", ["e:sa:1"], 1.0), *steps_of("random-2", ["e:ff:1"], 3.0)]
     [band] = [layer for layer in curves.group_ablation(rows)["layer"] if layer.get("mark", {}).get("type") == "area"]
