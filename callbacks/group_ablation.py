@@ -24,7 +24,7 @@ from lit_transformer.importance.ranking import random_order
 from lit_transformer.importance.score_table import ScoreTable, differing, read_scores, table_text
 from lit_transformer.importance.variant import Variant, ablation
 from lit_transformer.model.surgery import component_parameters
-from lit_transformer.report.curves import group_ablation_curve
+from lit_transformer.report.pictures import group_ablation_curve
 from lit_transformer.tracking.run import log_group_ablation, others_of
 from lit_transformer.training.analysis import Analysis
 from lit_transformer.training.module import LitTransformer

@@ -103,7 +103,7 @@ def test_the_application_never_imports_the_callbacks() -> None:
     ("imported", "unwanted"),
     [
         ("lit_transformer", ("torch", "numpy", "pandas", "yaml")),
-        ("lit_transformer.report.command", ("torch", "pytorch_lightning", "wandb", "pandas", "altair", "matplotlib")),
+        ("lit_transformer.report.command", ("torch", "pytorch_lightning", "wandb", "pandas", "altair", "vl_convert")),
     ],
 )
 def test_what_a_light_command_loads(imported: str, unwanted: tuple[str, ...]) -> None:

@@ -1,13 +1,13 @@
-"""What all charts of a page have in common: Vega-Lite specifications made by Altair, in the colours of the page.
+"""What all charts have in common: Vega-Lite specifications made by Altair, in the colours of the page.
 
-Colours are CSS variables (``var(--...)``), so that light, dark and printed pages need no second drawing. The five kinds
-of component are told apart by shape too, and the steps of a heat map by lightness (Okabe & Ito 2008).
+Colours are CSS variables (``var(--...)``), so that light, dark and printed pages and pictures need no second drawing.
+The five kinds of component are told apart by shape too, and the steps of a heat map by lightness (Okabe & Ito 2008).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from lit_transformer.components import KINDS
 
@@ -17,6 +17,13 @@ Rows = Sequence[Mapping[str, Any]]
 STEPS = 10
 """Shades of a heat map from 0 to 1."""
 _SHAPES = ("circle", "square", "triangle-up", "diamond", "cross")
+
+
+def library_version() -> str:
+    """Return the version of Vega-Lite that Altair's specifications are made for, such as ``v6.1``."""
+    import altair
+
+    return ".".join(altair.SCHEMA_VERSION.split(".")[:2])
 
 
 def chart_of(rows: Rows, description: str) -> Any:
@@ -43,16 +50,25 @@ def specification(chart: Any) -> Spec:
             "labelFontSize": 12,
             "titleFontSize": 12,
             "titleFontWeight": "normal",
+            # The first and the last label stand at their ticks too.
+            "labelFlush": False,
         },
         "legend": {"labelColor": "var(--ink)", "titleColor": "var(--ink)", "orient": "top", "labelFontSize": 12}
         # Long enough for a label at each of ten bounds.
-        | {"gradientLength": 440},
+        | {"gradientLength": 440, "gradientStrokeColor": "var(--line)", "gradientStrokeWidth": 1},
     }
     spec.pop("usermeta", None)
     return spec
 
 
-def shades(field: str, title: str, most: float = 1.0, below: str = "", legend: bool = True, form: str = ".1f") -> Any:
+def shades(
+    field: str,
+    title: str,
+    most: float = 1.0,
+    below: str = "",
+    legend: Literal["top", "bottom"] | None = "top",
+    form: str = ".1f",
+) -> Any:
     """Return the colour of a number by its shade: darker for more, in tenths; below zero a colour of its own.
 
     Args:
@@ -60,7 +76,7 @@ def shades(field: str, title: str, most: float = 1.0, below: str = "", legend: b
         title: What it is, for the legend.
         most: The number of the darkest shade.
         below: What a number below zero is called, where there may be one.
-        legend: Explain the shades.
+        legend: Where the legend lies; no legend where None.
         form: How a bound is written there, fine enough to tell the shades apart.
     """
     import altair as alt
@@ -72,8 +88,18 @@ def shades(field: str, title: str, most: float = 1.0, below: str = "", legend: b
     bound = f"format(max(datum.value, 0), '{form}')"
     # The lower bound of the first step is minus infinity.
     labels = f"datum.value < -1 ? '{below}' : {bound}" if below else bound
-    key = alt.Legend(title=title, direction="horizontal", labelExpr=labels) if legend else None
+    key = None if legend is None else alt.Legend(title=title, direction="horizontal", orient=legend, labelExpr=labels)
     return alt.Color(f"{field}:Q", scale=alt.Scale(type="threshold", domain=domain, range=colours), legend=key)
+
+
+def ink_on(value: str) -> str:
+    """Return the expression of the colour of a text on the shade of a number.
+
+    Args:
+        value: The expression of the number, from 0 to 1.
+    """
+    inks = ", ".join(f"'var(--heat-ink-{step})'" for step in range(STEPS))
+    return f"[{inks}][min(floor({value} * {STEPS} + 1e-9), {STEPS - 1})]"
 
 
 def kind_colour() -> Any:
@@ -89,6 +115,16 @@ def kind_shape() -> Any:
     import altair as alt
 
     return alt.Shape("kind:N", scale=alt.Scale(domain=list(KINDS), range=list(_SHAPES)), legend=alt.Legend(title=None))
+
+
+def series_colours() -> list[str]:
+    """Return the colours of lines."""
+    return [f"var(--series-{n})" for n in range(6)]
+
+
+def series_shapes() -> list[str]:
+    """Return the shapes of the points of lines, one for each of their colours."""
+    return [*_SHAPES, "triangle-down"]
 
 
 def thresholds() -> list[float]:

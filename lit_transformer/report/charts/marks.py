@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from lit_transformer.components import kind_of
-from lit_transformer.report.beside import beside, reach
-from lit_transformer.report.html.vega import Rows, Spec, chart_of, kind_colour, kind_shape, specification
+from lit_transformer.report.charts.beside import beside, reach
+from lit_transformer.report.charts.vega import Rows, Spec, chart_of, kind_colour, kind_shape, specification
 from lit_transformer.report.runs import Run
 
 

@@ -3,15 +3,13 @@ from __future__ import annotations
 import itertools
 import math
 from pathlib import Path
-from typing import Any
 
 import pytest
-from matplotlib.axes import Axes
 
-from lit_transformer.report.beside import APART, HIDDEN, MOST, Place, beside, reach
-from lit_transformer.report.html import mark_charts
+from lit_transformer.report.charts import marks
+from lit_transformer.report.charts.beside import APART, HIDDEN, MOST, Place, beside, reach
 from lit_transformer.report.html.run_sections import run_sections
-from lit_transformer.report.marks import scatter_picture
+from lit_transformer.report.pictures import run_pictures
 from lit_transformer.report.runs import read_run
 from tests.report.making import component_rows, make_run
 
@@ -48,26 +46,18 @@ def test_too_many_stay_where_they_are() -> None:
     assert beside(places) == places
 
 
-def test_page_and_picture_show_every_component(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_page_and_picture_show_every_component(tmp_path: Path) -> None:
     rows = component_rows({f"{kind}:{layer}": 0.0 for kind in ("e:ff", "d:ff") for layer in range(1, 7)})
     rows = [row | {"contribution": 0.0, "criticality": 0.0} for row in rows]
     run = read_run(make_run(tmp_path / "run", drops={"e:ff:1": 0.1}, components=rows))
-    marks = mark_charts.scatter(run)["data"]["values"]
-    assert nearest([(mark["across"], mark["up"]) for mark in marks]) >= 0.99
-    assert {(mark["contribution"], mark["criticality"]) for mark in marks} == {(0.0, 0.0)}
-    tooltip = mark_charts.scatter(run)["encoding"]["tooltip"]
+    shown = marks.scatter(run)["data"]["values"]
+    assert nearest([(mark["across"], mark["up"]) for mark in shown]) >= 0.99
+    assert {(mark["contribution"], mark["criticality"]) for mark in shown} == {(0.0, 0.0)}
+    tooltip = marks.scatter(run)["encoding"]["tooltip"]
     assert [each["field"] for each in tooltip] == ["component", "contribution", "criticality"]
     [section] = [each for each in run_sections(run) if each.key == "agreement"]
     assert "side by side" in section.figures[0].note
-    drawn: list[Place] = []
-    plot = Axes.plot
-
-    def noted(axes: Axes, x: float, y: float, **how: Any) -> Any:
-        drawn.append((x, y))
-        return plot(axes, x, y, **how)
-
-    monkeypatch.setattr(Axes, "plot", noted)
-    scatter_picture(run.column("contribution"), run.column("criticality"), tmp_path / "scatter.svg")
-    assert len(drawn) == len(rows)
-    assert nearest(drawn) >= 0.99
-    assert "side by side" in (tmp_path / "scatter.svg").read_text(encoding="utf-8")
+    [path] = [path for path in run_pictures(run, tmp_path) if path.name == "scatter.svg"]
+    text = path.read_text(encoding="utf-8")
+    assert text.count("component: ") == len(rows)
+    assert "side by side" in text

@@ -6,19 +6,22 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lit_transformer.components import KINDS, canonical_key, kind_of, layer_of
-from lit_transformer.report.html.vega import Rows, Spec, chart_of, shades, specification
+from lit_transformer.report.charts.vega import Rows, Spec, chart_of, ink_on, shades, specification
 from lit_transformer.report.runs import Run
 
 MOST_NUMBERS = 16
 """Runs whose matrix has its numbers written into it."""
+PANEL_WIDTH = 270
+"""Pixels of a heat map that stands beside others in a picture."""
 
 
-def heat_map(scores: Mapping[str, float], layers: int | None = None) -> Spec:
+def heat_map(scores: Mapping[str, float], layers: int | None = None, legend: str = "") -> Spec:
     """Return a heat map in the layout of Wang & Tu 2020, figure 3: kinds across, layers up, darker for more important.
 
     Args:
         scores: Contribution or criticality from 0 to 1, by component id.
         layers: Rows to draw, so that several maps stand side by side; as many as there are where not given.
+        legend: Title of the legend below the map; no legend where empty.
     """
     import altair as alt
 
@@ -28,15 +31,46 @@ def heat_map(scores: Mapping[str, float], layers: int | None = None) -> Spec:
         y=alt.Y("layer:O", sort="descending", title="layer"),
         tooltip=[alt.Tooltip("component:N"), alt.Tooltip("score:Q", format=".2f")],
     )
-    shade = base.mark_rect(stroke="var(--page)", strokeWidth=2).encode(
-        color=alt.condition("isValid(datum.score)", shades("score", "score", legend=False), alt.value("var(--hole)")),
-    )
-    ink = "'var(--heat-ink-' + min(floor(datum.score * 10 + 1e-9), 9) + ')'"
+    colour = shades("score", legend, legend="bottom" if legend else None)
+    # Cells of a low score, pale as the page, need an edge.
+    edge = {"stroke": "var(--line)", "strokeWidth": 1}
+    hole = base.transform_filter("!isValid(datum.score)").mark_rect(color="var(--hole)", **edge)
+    shade = base.mark_rect(**edge).encode(color=colour)
+    ink = ink_on("datum.score")
     text = base.mark_text(fontSize=12).encode(
         text="text:N",
         color=alt.condition("!isValid(datum.score)", alt.value("var(--faint)"), alt.value(alt.ExprRef(expr=ink))),
     )
-    return specification((shade + text).properties(width="container", height=30 * len({row["layer"] for row in rows})))
+    return specification(
+        (hole + shade + text).properties(width="container", height=30 * len({row["layer"] for row in rows}))
+    )
+
+
+def side_by_side(maps: Mapping[str, Mapping[str, float]], legend: str) -> Spec:
+    """Return heat maps beside each other, three in a row, with one legend and as many layers each.
+
+    Args:
+        maps: By name, scores from 0 to 1 by component id.
+        legend: Title of the legend.
+    """
+    layers = max(layer_of(name) for scores in maps.values() for name in scores)
+    panels = {name: heat_map(scores, layers, legend) for name, scores in maps.items()}
+    shared = {key: next(iter(panels.values()))[key] for key in ("$schema", "config")}
+    style = {"color": "var(--ink)", "fontSize": 12, "fontWeight": "normal"}
+    return shared | {
+        "concat": [
+            {key: value for key, value in panel.items() if key not in shared}
+            | {"width": PANEL_WIDTH, "title": {"text": _shortened(name, 40), **style}}
+            for name, panel in panels.items()
+        ],
+        "columns": 3,
+        "resolve": {"scale": {"color": "shared"}},
+    }
+
+
+def _shortened(name: str, length: int) -> str:
+    """Return a name without its middle where it is too long: its end tells runs apart."""
+    return name if len(name) <= length else f"{name[: length // 3]}…{name[len(name) - length + length // 3 + 1 :]}"
 
 
 def heat_map_rows(scores: Mapping[str, float], layers: int | None = None) -> list[dict[str, Any]]:
@@ -71,11 +105,11 @@ def matrix(rows: Rows, names: Sequence[str], title: str) -> Spec:
         tooltip=["first:N", "second:N", alt.Tooltip("value:Q", title=title, format=".2f"), "shared:Q"],
     )
     square = base.mark_rect(stroke="var(--page)").encode(
-        color=shades("value", title, below="< 0", legend=len(names) > MOST_NUMBERS)
+        color=shades("value", title, below="< 0", legend="top" if len(names) > MOST_NUMBERS else None)
     )
     if len(names) > MOST_NUMBERS:
         return specification(square.properties(width={"step": 14}, height={"step": 14}))
-    ink = "datum.value < 0 ? 'var(--ink)' : 'var(--heat-ink-' + min(floor(datum.value * 10 + 1e-9), 9) + ')'"
+    ink = f"datum.value < 0 ? 'var(--ink)' : {ink_on('datum.value')}"
     text = base.mark_text(fontSize=11).encode(
         text=alt.Text("value:Q", format=".2f"), color=alt.value(alt.ExprRef(expr=ink))
     )

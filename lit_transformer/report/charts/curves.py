@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lit_transformer.report.html.vega import Rows, Spec, chart_of, specification
+from lit_transformer.report.charts.vega import Rows, Spec, chart_of, series_colours, series_shapes, specification
 
 
 def group_ablation(rows: Rows) -> Spec:
@@ -17,43 +18,48 @@ def group_ablation(rows: Rows) -> Spec:
     import altair as alt
 
     points = group_ablation_rows(rows)
-    x = alt.X("step:Q", title="components removed", axis=alt.Axis(tickMinStep=1, format="d"))
-    base = chart_of(points, "A line for each order of removal and each split; BLEU falls as components are removed.")
-    colour = alt.Color(
-        "order:N",
-        scale=alt.Scale(range=[f"var(--series-{n})" for n in range(6)]),
-        legend=alt.Legend(title=None, symbolOpacity=1, labelLimit=300),
-    )
+    orders, splits = ([*dict.fromkeys(str(point[name]) for point in points)] for name in ("order", "split"))
+    lowest = min((point["lowest"] for point in points), default=0)
+    highest = max((point["highest"] for point in points), default=0)
+    base = chart_of(
+        points, "A line for each order of removal and each split; BLEU falls as components are removed."
+    ).encode(x=_steps(points, orders))
+    # From 0 where BLEU falls far: small losses would be a flat line there.
+    bleu: dict[str, Any] = {"title": "BLEU", "scale": alt.Scale(zero=lowest < highest / 2)}
+    key = alt.Legend(title=None, symbolOpacity=1, symbolSize=100, labelLimit=300, columns=2)
+    colour = alt.Color("order:N", scale=alt.Scale(domain=orders, range=series_colours()), legend=key)
     dash = alt.StrokeDash(
         "split:N",
         scale=alt.Scale(domain=["validation", "test"], range=[[1, 0], [5, 3]]),
-        legend=None,
+        # Not beside the orders: together they would not fit a phone.
+        legend=alt.Legend(title=None, values=splits, orient="bottom", symbolStrokeColor="var(--ink)", symbolSize=200),
     )
     band = base.mark_area(opacity=0.18).encode(
-        x=x,
-        y=alt.Y("lowest:Q", scale=alt.Scale(zero=False), title="BLEU"),
-        y2="highest:Q",
+        y=alt.Y("lowest:Q", **bleu), y2="highest:Q", color=colour, detail="split:N"
+    )
+    line = base.mark_line(strokeWidth=2).encode(y=alt.Y("bleu:Q", **bleu), color=colour, strokeDash=dash)
+    # The shape tells the orders apart in grey.
+    mark = base.mark_point(filled=True, size=50, opacity=1).encode(
+        y=alt.Y("bleu:Q", **bleu),
         color=colour,
-        detail="split:N",
+        shape=alt.Shape("order:N", scale=alt.Scale(domain=orders, range=series_shapes()), legend=key),
+        tooltip=["order:N", "split:N", "step:Q", "removed:N", alt.Tooltip("bleu:Q", format=".2f", title="BLEU")],
     )
-    tooltip = ["order:N", "split:N", "step:Q", "removed:N", alt.Tooltip("bleu:Q", format=".2f", title="BLEU")]
-    line = base.mark_line(point=alt.OverlayMarkDef(size=45), strokeWidth=2).encode(
-        x=x,
-        y=alt.Y("bleu:Q", scale=alt.Scale(zero=False), title="BLEU"),
-        color=colour,
-        strokeDash=dash,
-        tooltip=tooltip,
-    )
-    named = (
-        base.transform_filter("datum.last")
-        .mark_text(align="left", dx=7, fontSize=12)
-        .encode(x=x, y=alt.Y("bleu:Q", scale=alt.Scale(zero=False), title="BLEU"), text="split:N", color=colour)
-    )
-    if len({point["order"] for point in points}) == 1:
-        # The labels of several orders would lie on each other.
-        line += named
     spread = any(point["lowest"] != point["highest"] for point in points)
-    return specification((band + line if spread else line).properties(width="container", height=300))
+    return specification((band + line + mark if spread else line + mark).properties(width="container", height=300))
+
+
+def _steps(points: Rows, orders: Sequence[str]) -> Any:
+    """Return the axis of steps, with the component that each removes where there is one order."""
+    import altair as alt
+
+    removed = {point["step"]: point["removed"] if point["step"] else "" for point in points}
+    steps = sorted(removed)
+    names: dict[str, Any] = {}
+    if len(orders) == 1 and any(removed.values()):
+        names["labelExpr"] = f"[datum.label, {json.dumps([removed[step] for step in steps])}[datum.value]]"
+    axis = alt.Axis(values=steps, labelOverlap=True, **names)
+    return alt.X("step:Q", title="components removed", scale=alt.Scale(nice=False, padding=15), axis=axis)
 
 
 def group_ablation_rows(rows: Rows) -> list[dict[str, Any]]:
@@ -80,7 +86,6 @@ def group_ablation_rows(rows: Rows) -> list[dict[str, Any]]:
                         "bleu": sum(values) / len(values),
                         "lowest": min(values),
                         "highest": max(values),
-                        "last": step + 1 == length,
                     }
                 )
     return points
@@ -96,7 +101,7 @@ def curves(series: Mapping[str, Sequence[tuple[int, float]]], title: str) -> Spe
     import altair as alt
 
     rows = [{"metric": name, "step": step, "value": value} for name, points in series.items() for step, value in points]
-    scale = alt.Scale(range=[f"var(--series-{n})" for n in range(6)])
+    scale = alt.Scale(range=series_colours())
     line = (
         chart_of(rows, f"{title} over the steps of training.")
         .mark_line(strokeWidth=2, point=alt.OverlayMarkDef(size=25) if len(rows) < 120 else False)
