@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[1]
 FLOORS = (
     {"lit_transformer"},
     {"errors"},
-    {"files", "components", "other_processes", "signals", "terminal"},
+    {"files", "components", "grammar", "other_processes", "signals", "terminal"},
     {"bleu", "data", "checkpoints", "checkpoint_settings", "fit_settings", "metrics_log", "recipe", "run_folder"},
     {"tracking"},
     {"model", "loggers", "progress", "terminal_tables", "translations"},

@@ -128,7 +128,7 @@ def _described(settings: CorpusSettings, given: str | None) -> str:
 
 
 def _grammar_corpus(settings: CorpusSettings, split: Split, size: int) -> datasets.Dataset:
-    from lit_transformer.data import grammar
+    from lit_transformer import grammar
 
     source, target = settings.source_language, settings.target_language
     unknown = [language for language in (source, target) if language not in grammar.LANGUAGES]

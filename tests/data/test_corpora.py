@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
-import lit_transformer.data
+import lit_transformer
 from lit_transformer.data.corpora import CorpusSettings, load_corpus
 from lit_transformer.errors import UserError
 
@@ -238,8 +238,8 @@ def small_grammar(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[tuple
 
     (tmp_path / "grammar.py").write_text("")
     module = SimpleNamespace(generate=generate, LANGUAGES=("en", "de", "fr"), __file__=str(tmp_path / "grammar.py"))
-    monkeypatch.setitem(sys.modules, "lit_transformer.data.grammar", module)
-    monkeypatch.setattr(lit_transformer.data, "grammar", module, raising=False)
+    monkeypatch.setitem(sys.modules, "lit_transformer.grammar", module)
+    monkeypatch.setattr(lit_transformer, "grammar", module, raising=False)
     return calls
 
 

@@ -6,11 +6,11 @@ from collections import Counter
 
 import pytest
 
-from lit_transformer.data.grammar.adjectives import ADJECTIVES
-from lit_transformer.data.grammar.choices import SUITABLE, THINGS
-from lit_transformer.data.grammar.conjugation import english_past, english_third, french_verb, german_verb
-from lit_transformer.data.grammar.nouns import NAMES, NOUNS
-from lit_transformer.data.grammar.verbs import VERBS
+from lit_transformer.grammar.adjectives import ADJECTIVES
+from lit_transformer.grammar.inflection import english_past, english_third, french_verb, german_verb
+from lit_transformer.grammar.nouns import NAMES, NOUNS
+from lit_transformer.grammar.random_phrases import SUITABLE, THINGS
+from lit_transformer.grammar.verbs import VERBS
 
 
 @pytest.mark.parametrize(

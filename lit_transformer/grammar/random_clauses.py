@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from lit_transformer.data.grammar.choices import ARRIVAL, SUITABLE, THINGS, Choices
-from lit_transformer.data.grammar.function_words import FREQUENCIES, NEVER, PLACES, PREPOSITIONS, PRONOUNS
-from lit_transformer.data.grammar.nouns import NOUNS
-from lit_transformer.data.grammar.syntax import FIRST_AND_SECOND, Clause, Nominal, NounPhrase, Predicate, Sentence
-from lit_transformer.data.grammar.syntax import PrepositionalPhrase as Phrase
-from lit_transformer.data.grammar.verbs import BE, MODALS, VERBS
-from lit_transformer.data.grammar.words import DATIVE, THIRD_SINGULAR, Noun, Verb
+from lit_transformer.grammar.abstract_syntax import FIRST_AND_SECOND, Clause, Nominal, NounPhrase, Predicate, Sentence
+from lit_transformer.grammar.abstract_syntax import PrepositionalPhrase as Phrase
+from lit_transformer.grammar.entries import DATIVE, THIRD_SINGULAR, Noun, Verb
+from lit_transformer.grammar.function_words import FREQUENCIES, NEVER, PLACES, PREPOSITIONS, PRONOUNS
+from lit_transformer.grammar.nouns import NOUNS
+from lit_transformer.grammar.random_phrases import ARRIVAL, SUITABLE, THINGS, Choices
+from lit_transformer.grammar.verbs import BE, MODALS, VERBS
 
 
 def _verbs(*frames: str) -> tuple[Verb, ...]:

@@ -5,7 +5,7 @@ The corpus is synthetic: it is there so that the whole path from text to scores 
 
 from __future__ import annotations
 
-from lit_transformer.data.grammar.pairs import LANGUAGES, LARGEST, GrammarPair, generate
-from lit_transformer.data.grammar.phenomena import PHENOMENA
+from lit_transformer.grammar.corpus import LANGUAGES, LARGEST, GrammarPair, generate
+from lit_transformer.grammar.phenomena import PHENOMENA
 
 __all__ = ["LANGUAGES", "LARGEST", "PHENOMENA", "GrammarPair", "generate"]

@@ -6,9 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from lit_transformer.data.grammar import PHENOMENA, english, french, german
-from lit_transformer.data.grammar.adjectives import ADJECTIVES as A
-from lit_transformer.data.grammar.function_words import (
+from lit_transformer.grammar import PHENOMENA, english, french, german
+from lit_transformer.grammar.abstract_syntax import (
+    Clause,
+    NounPhrase,
+    Predicate,
+    PrepositionalPhrase,
+    Sentence,
+    refer_to,
+)
+from lit_transformer.grammar.adjectives import ADJECTIVES as A
+from lit_transformer.grammar.function_words import (
     FREQUENCIES,
     GOALS,
     IT_WEATHER,
@@ -23,17 +31,9 @@ from lit_transformer.data.grammar.function_words import (
     WHO,
     WHY,
 )
-from lit_transformer.data.grammar.nouns import NAMES, NOUNS
-from lit_transformer.data.grammar.phenomena import describe
-from lit_transformer.data.grammar.syntax import (
-    Clause,
-    NounPhrase,
-    Predicate,
-    PrepositionalPhrase,
-    Sentence,
-    refer_to,
-)
-from lit_transformer.data.grammar.verbs import BE, MODALS, VERBS
+from lit_transformer.grammar.nouns import NAMES, NOUNS
+from lit_transformer.grammar.phenomena import describe
+from lit_transformer.grammar.verbs import BE, MODALS, VERBS
 
 ME, YOU, HE, SHE, WE, THEY = (PRONOUNS[key] for key in ("i", "you", "he", "she", "we", "they"))
 ANNA, PAUL, EMMA = (NounPhrase(NAMES[name]) for name in ("Anna", "Paul", "Emma"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from lit_transformer.data.grammar.words import ACCUSATIVE, DATIVE, Link, Phrase, Preposition, Pronoun
+from lit_transformer.grammar.entries import ACCUSATIVE, DATIVE, Link, Phrase, Preposition, Pronoun
 
 
 def _pronoun(line: str) -> Pronoun:

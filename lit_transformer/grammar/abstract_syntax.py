@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lit_transformer.data.grammar.function_words import third_person
-from lit_transformer.data.grammar.words import (
+from lit_transformer.grammar.entries import (
     THIRD_PLURAL,
     THIRD_SINGULAR,
     Adjective,
@@ -21,6 +20,7 @@ from lit_transformer.data.grammar.words import (
     Pronoun,
     Verb,
 )
+from lit_transformer.grammar.function_words import third_person
 
 FIRST_AND_SECOND = ("i", "you", "we")
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from lit_transformer.data.grammar.conjugation import english_past, english_third, five, french_verb, german_verb
-from lit_transformer.data.grammar.words import ACCUSATIVE, DATIVE, Modal, Verb
+from lit_transformer.grammar.entries import ACCUSATIVE, DATIVE, Modal, Verb
+from lit_transformer.grammar.inflection import english_past, english_third, five, french_verb, german_verb
 
 # key: English[/past][ particle, +preposition, or =to (explains it to me)] | German | French | frame | objects
 # German: [prefix-]infinitive[/third person][/participle][*] [dat | preposition+case]; * makes the perfect with sein.

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from lit_transformer.data.grammar.function_words import DEGREES, NEVER
-from lit_transformer.data.grammar.syntax import Clause, Nominal, NounPhrase, PrepositionalPhrase, Sentence
-from lit_transformer.data.grammar.words import (
+from lit_transformer.grammar.abstract_syntax import Clause, Nominal, NounPhrase, PrepositionalPhrase, Sentence
+from lit_transformer.grammar.entries import (
     DATIVE,
     NOMINATIVE,
     PLURAL,
@@ -16,6 +15,7 @@ from lit_transformer.data.grammar.words import (
     Pronoun,
     Verb,
 )
+from lit_transformer.grammar.function_words import DEGREES, NEVER
 
 # Each row is a case, each column masculine, feminine, neuter, plural.
 _ARTICLE = (("der", "die", "das", "die"), ("den", "die", "das", "die"), ("dem", "der", "dem", "den"))

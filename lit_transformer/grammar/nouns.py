@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from lit_transformer.data.grammar.conjugation import english_third
-from lit_transformer.data.grammar.words import Noun
+from lit_transformer.grammar.entries import Noun
+from lit_transformer.grammar.inflection import english_third
 
 # English[/plural] | German gender singular/plural[/oblique] | French gender singular[/plural] | pronoun | classes
 # single: hardly ever plural; pair: hardly ever singular.

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from lit_transformer.data.grammar.function_words import NEVER
-from lit_transformer.data.grammar.syntax import Clause, Nominal, NounPhrase, Sentence
-from lit_transformer.data.grammar.words import DATIVE, Phrase, Pronoun
+from lit_transformer.grammar.abstract_syntax import Clause, Nominal, NounPhrase, Sentence
+from lit_transformer.grammar.entries import DATIVE, Phrase, Pronoun
+from lit_transformer.grammar.function_words import NEVER
 
 PHENOMENA: dict[str, str] = {
     "adjective": "an adjective before a noun: German endings; French agreement and position",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from lit_transformer.data.grammar.function_words import DEGREES
-from lit_transformer.data.grammar.syntax import Clause, Nominal, NounPhrase, PrepositionalPhrase, Sentence
-from lit_transformer.data.grammar.words import THIRD_SINGULAR, Adjective, Noun, Phrase, Pronoun
+from lit_transformer.grammar.abstract_syntax import Clause, Nominal, NounPhrase, PrepositionalPhrase, Sentence
+from lit_transformer.grammar.entries import THIRD_SINGULAR, Adjective, Noun, Phrase, Pronoun
+from lit_transformer.grammar.function_words import DEGREES
 
 _BE_PRESENT = ("am", "are", "is", "are", "are")
 _BE_PAST = ("was", "were", "was", "were", "were")

@@ -6,12 +6,12 @@ import random
 from collections.abc import Sequence
 from typing import TypeVar
 
-from lit_transformer.data.grammar.adjectives import ADJECTIVES
-from lit_transformer.data.grammar.function_words import GOALS, MODAL_TIMES, PLACES, PREPOSITIONS, PRONOUNS, TIMES
-from lit_transformer.data.grammar.nouns import NAMES, NOUNS
-from lit_transformer.data.grammar.syntax import FIRST_AND_SECOND, Nominal, NounPhrase, PrepositionalPhrase
-from lit_transformer.data.grammar.verbs import VERBS
-from lit_transformer.data.grammar.words import Adjective, Noun, Phrase, Preposition, Pronoun, Verb
+from lit_transformer.grammar.abstract_syntax import FIRST_AND_SECOND, Nominal, NounPhrase, PrepositionalPhrase
+from lit_transformer.grammar.adjectives import ADJECTIVES
+from lit_transformer.grammar.entries import Adjective, Noun, Phrase, Preposition, Pronoun, Verb
+from lit_transformer.grammar.function_words import GOALS, MODAL_TIMES, PLACES, PREPOSITIONS, PRONOUNS, TIMES
+from lit_transformer.grammar.nouns import NAMES, NOUNS
+from lit_transformer.grammar.verbs import VERBS
 
 Item = TypeVar("Item")
 

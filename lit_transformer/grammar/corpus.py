@@ -7,11 +7,11 @@ import random
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from lit_transformer.data.grammar import english, french, german
-from lit_transformer.data.grammar.phenomena import describe
-from lit_transformer.data.grammar.sampler import Sampler
-from lit_transformer.data.grammar.syntax import Sentence
 from lit_transformer.errors import UserError
+from lit_transformer.grammar import english, french, german
+from lit_transformer.grammar.abstract_syntax import Sentence
+from lit_transformer.grammar.phenomena import describe
+from lit_transformer.grammar.random_sentences import Sampler
 
 LANGUAGES: tuple[str, ...] = ("en", "de", "fr")
 """The languages of the grammar."""

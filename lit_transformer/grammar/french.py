@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from lit_transformer.data.grammar.function_words import DEGREES, NEVER
-from lit_transformer.data.grammar.syntax import Clause, Nominal, NounPhrase, PrepositionalPhrase, Sentence
-from lit_transformer.data.grammar.words import Adjective, Noun, Phrase, Pronoun
+from lit_transformer.grammar.abstract_syntax import Clause, Nominal, NounPhrase, PrepositionalPhrase, Sentence
+from lit_transformer.grammar.entries import Adjective, Noun, Phrase, Pronoun
+from lit_transformer.grammar.function_words import DEGREES, NEVER
 
 # No word of the lexicon begins with an aspirated h.
 _VOWELS = "aàâeéèêhiîoôœuyAÀÂEÉÈÊHIÎOÔŒUY"

@@ -5,9 +5,12 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
-from lit_transformer.data.grammar.adjectives import ADJECTIVES
-from lit_transformer.data.grammar.choices import PEOPLE, SUITABLE
-from lit_transformer.data.grammar.clauses import (
+from lit_transformer.grammar.abstract_syntax import Clause, Nominal, NounPhrase, Predicate, Sentence, refer_to
+from lit_transformer.grammar.adjectives import ADJECTIVES
+from lit_transformer.grammar.entries import Noun, Pronoun, Verb
+from lit_transformer.grammar.function_words import IT_WEATHER, LINKS
+from lit_transformer.grammar.nouns import NOUNS
+from lit_transformer.grammar.random_clauses import (
     CREATING,
     DITRANSITIVE,
     FREE,
@@ -17,13 +20,10 @@ from lit_transformer.data.grammar.clauses import (
     ON_THINGS,
     VERBS_ON,
 )
-from lit_transformer.data.grammar.function_words import IT_WEATHER, LINKS
-from lit_transformer.data.grammar.nouns import NOUNS
-from lit_transformer.data.grammar.questions import Questions
-from lit_transformer.data.grammar.relatives import Relatives
-from lit_transformer.data.grammar.syntax import Clause, Nominal, NounPhrase, Predicate, Sentence, refer_to
-from lit_transformer.data.grammar.verbs import BE, VERBS
-from lit_transformer.data.grammar.words import Noun, Pronoun, Verb
+from lit_transformer.grammar.random_phrases import PEOPLE, SUITABLE
+from lit_transformer.grammar.random_questions import Questions
+from lit_transformer.grammar.random_relatives import Relatives
+from lit_transformer.grammar.verbs import BE, VERBS
 
 _COMPARED = tuple(adjective for adjective in ADJECTIVES.values() if adjective.english[1])
 _DONE_TO: dict[Noun, tuple[Verb, ...]] = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lit_transformer.data.grammar.words import Adjective
+from lit_transformer.grammar.entries import Adjective
 
 # English[/comparative] | German[/comparative[/stem]] | French masculine[/feminine[/before vowel]] | flags | classes
 # Flags: + stands before the noun in French; v can be very, t can be too.

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from lit_transformer.data.grammar.choices import THINGS
-from lit_transformer.data.grammar.clauses import DIRECTED, DITRANSITIVE, FREE, LOCATED, ON_PEOPLE, ON_THINGS, Clauses
-from lit_transformer.data.grammar.function_words import PRONOUNS, WHAT, WHEN, WHERE, WHERE_TO, WHO, WHY
-from lit_transformer.data.grammar.syntax import Clause, Nominal, NounPhrase, Sentence
-from lit_transformer.data.grammar.verbs import VERBS
-from lit_transformer.data.grammar.words import Verb
+from lit_transformer.grammar.abstract_syntax import Clause, Nominal, NounPhrase, Sentence
+from lit_transformer.grammar.entries import Verb
+from lit_transformer.grammar.function_words import PRONOUNS, WHAT, WHEN, WHERE, WHERE_TO, WHO, WHY
+from lit_transformer.grammar.random_clauses import DIRECTED, DITRANSITIVE, FREE, LOCATED, ON_PEOPLE, ON_THINGS, Clauses
+from lit_transformer.grammar.random_phrases import THINGS
+from lit_transformer.grammar.verbs import VERBS
 
 _COUNTING = tuple(verb for verb in ON_THINGS if not all(noun.mass for noun in THINGS[verb]))
 # Without its goal, one English "go" would stand for two German verbs.
