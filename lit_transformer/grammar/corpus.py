@@ -11,7 +11,6 @@ from lit_transformer.errors import UserError
 from lit_transformer.grammar import english, french, german
 from lit_transformer.grammar.abstract_syntax import Sentence
 from lit_transformer.grammar.phenomena import describe
-from lit_transformer.grammar.random_sentences import Sampler
 
 LANGUAGES: tuple[str, ...] = ("en", "de", "fr")
 """The languages of the grammar."""
@@ -46,8 +45,12 @@ def split_of(key: str) -> str:
     return "validation" if place < 13 else "test" if place < 26 else "train"
 
 
-def _digest(text: str) -> int:
-    return int.from_bytes(hashlib.blake2b(text.encode("utf-8"), digest_size=8).digest(), "big")
+def _digest(text: str) -> bytes:
+    return hashlib.blake2b(text.encode("utf-8"), digest_size=8).digest()
+
+
+def _fits(text: str) -> bool:
+    return SHORTEST <= text.count(" ") + 1 <= LONGEST
 
 
 def _check(source_language: str, target_language: str, split: str, size: int) -> None:
@@ -98,19 +101,22 @@ def generate(source_language: str, target_language: str, split: str, size: int, 
 
 
 def _pairs(source_language: str, target_language: str, split: str, size: int, seed: int) -> Iterator[GrammarPair]:
+    # Not before the first pair is asked for: the word lists are read when it is imported.
+    from lit_transformer.grammar.random_sentences import RandomSentences
+
     name = f"{split} {seed}" if split == "train" else split
-    sampler = Sampler(random.Random(name))
+    sentences = RandomSentences(random.Random(name))
     to_source, to_target = _REALISE[source_language], _REALISE[target_language]
-    seen_sources: set[int] = set()
-    seen_targets: set[int] = set()
+    seen_sources: set[bytes] = set()
+    seen_targets: set[bytes] = set()
     made = 0
     while made < size:
-        sentence = sampler.sentence()
+        sentence = sentences.sentence()
         phenomena, key = describe(sentence)
         if split_of(key) != split:
             continue
         source, target = to_source(sentence), to_target(sentence)
-        if not all(SHORTEST <= text.count(" ") + 1 <= LONGEST for text in (source, target)):
+        if not (_fits(source) and _fits(target)):
             continue
         source_digest, target_digest = _digest(source), _digest(target)
         if source_digest in seen_sources or target_digest in seen_targets:

@@ -1,39 +1,51 @@
-"""Random choices of words that go together: noun phrases, places, companions, times."""
+"""Random noun phrases, places and times whose words go together."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from lit_transformer.grammar.abstract_syntax import FIRST_AND_SECOND, Nominal, NounPhrase, PrepositionalPhrase
-from lit_transformer.grammar.adjectives import ADJECTIVES
-from lit_transformer.grammar.entries import Adjective, Noun, Phrase, Preposition, Pronoun, Verb
-from lit_transformer.grammar.function_words import GOALS, MODAL_TIMES, PLACES, PREPOSITIONS, PRONOUNS, TIMES
-from lit_transformer.grammar.nouns import NAMES, NOUNS
-from lit_transformer.grammar.verbs import VERBS
+from lit_transformer.grammar.abstract_syntax import Nominal, NounPhrase, PrepositionalPhrase
+from lit_transformer.grammar.entries import Adjective, Adverbial, Noun, Pronoun, Verb
+from lit_transformer.grammar.lexicon import ADJECTIVES, NAMES, NOUNS, PREPOSITIONS, PRONOUNS, VERBS, adverbials
 
 Item = TypeVar("Item")
 
 
-def _with_class(*names: str) -> tuple[Noun, ...]:
+def with_class(*names: str) -> tuple[Noun, ...]:
+    """Return the nouns of at least one of some classes."""
     return tuple(noun for noun in NOUNS.values() if not noun.classes.isdisjoint(names))
 
 
-PEOPLE = _with_class("human")
-RELATIONS = _with_class("relation")
-INSIDE = _with_class("inside")
-HOMES = _with_class("home")
-SURFACES = _with_class("surface")
-CONTAINERS = _with_class("container")
-POINTS = _with_class("at_an", "at_auf", "at_in")
-ARRIVAL = tuple(noun for noun in POINTS if noun.key in ("station", "airport", "school"))
-NAMED = tuple(NAMES.values())
+LOCAL = ("i", "you", "we")
+"""The pronouns of the first and second person."""
+
+LOCAL_POSSESSIVES = ("my", "your", "our")
+
+PEOPLE = with_class("human")
+RELATIONS = with_class("relation")
+_NAMED = tuple(NAMES.values())
+_INSIDE = with_class("inside")
+_HOMES = with_class("home")
+_SURFACES = with_class("surface")
+_CONTAINERS = with_class("container")
+_AT = ("at_an", "at_auf", "at_in")
+_POINTS = with_class(*_AT)
+ARRIVAL = tuple(noun for noun in _POINTS if noun.key in ("station", "airport", "school"))
+
+CITIES = adverbials("in_city")
+_AWAY = adverbials("in_city", "in_country")
+_PLACES = (*_AWAY, *adverbials("at_home"))
+_GOALS = adverbials("goal")
+_TIMES = {tense: adverbials(tense) for tense in ("past", "present", "future")}
+_MODAL_TIMES = (_TIMES["present"][0], *_TIMES["future"])
+_ONCE = tuple(time for time in _TIMES["present"] if not time.english.startswith("every"))
 
 SUITABLE: dict[Noun, tuple[Adjective, ...]] = {
     noun: tuple(adjective for adjective in ADJECTIVES.values() if not adjective.classes.isdisjoint(noun.classes))
-    for noun in NOUNS.values()
-} | {name: tuple(a for a in ADJECTIVES.values() if "human" in a.classes) for name in NAMED}
+    for noun in (*NOUNS.values(), *NAMES.values())
+}
 """The adjectives that go with a noun."""
 
 THINGS: dict[Verb, tuple[Noun, ...]] = {
@@ -42,32 +54,31 @@ THINGS: dict[Verb, tuple[Noun, ...]] = {
 }
 """The nouns, people apart, that can be the object of a verb."""
 
-_ONCE = tuple(phrase for phrase in TIMES["present"] if not phrase.english.startswith("every"))
-_AT = {"at_an": PREPOSITIONS["at_an"], "at_auf": PREPOSITIONS["at_auf"], "at_in": PREPOSITIONS["at_in"]}
-
-# Determiner, plural, weight.
-_DETERMINERS = (
-    (("the", False), 30),
-    (("a", False), 20),
-    (("own", False), 14),
-    (("this", False), 8),
-    (("the", True), 8),
-    (("bare", True), 8),
-    (("this", True), 3),
-    (("own", True), 3),
-    (("two", True), 1),
-    (("three", True), 1),
-    (("four", True), 1),
-    (("five", True), 1),
-    (("many", True), 2),
+# How often a determiner is drawn.
+_SINGULAR_WEIGHTS = {"the": 30, "a": 20, "own": 14, "this": 8}
+_PLURAL_WEIGHTS = {"the": 8, "bare": 8, "this": 3, "own": 3, "two": 1, "three": 1, "four": 1, "five": 1, "many": 2}
+_ANY = tuple(
+    (determiner, plural)
+    for plural, weights in ((False, _SINGULAR_WEIGHTS), (True, _PLURAL_WEIGHTS))
+    for determiner, weight in weights.items()
+    for _ in range(weight)
 )
-_ANY = tuple(kind for kind, weight in _DETERMINERS for _ in range(weight))
-_DEFINITE = tuple(kind for kind in _ANY if kind[0] in ("the", "this", "own"))
-_NOT_COUNTED = tuple(kind for kind in _ANY if kind[0] in ("the", "this", "own", "a", "bare"))
+_DETERMINERS = {
+    "any": _ANY,
+    "definite": tuple(kind for kind in _ANY if kind[0] in ("the", "this", "own")),
+    "uncounted": tuple(kind for kind in _ANY if kind[0] in ("the", "this", "own", "a", "bare")),
+}
 
 
-class Choices:
-    """Draws words from one random stream.
+def _overlap(pronoun: Pronoun, other: Nominal | None) -> bool:
+    """Return whether a pronoun and another nominal name the same person, as I and we do in part."""
+    if not isinstance(other, Pronoun):
+        return False
+    return pronoun.key == other.key or {pronoun.key, other.key} == {"i", "we"}
+
+
+class RandomPhrases:
+    """Draws phrases from one random stream.
 
     Only ``random()`` of the generator is used: its values for a seed are the same in every version of Python.
 
@@ -87,42 +98,48 @@ class Choices:
         return self._random() < probability
 
     def adjective(self, noun: Noun, probability: float) -> Adjective | None:
-        """Return an adjective that goes with the noun, or with the other probability none."""
+        """Return with this probability an adjective that goes with the noun, else none."""
         suitable = SUITABLE[noun]
-        return self.pick(suitable) if suitable and self._random() < probability else None
+        return self.pick(suitable) if suitable and self.chance(probability) else None
 
     def several(self, noun: Noun, probability: float) -> bool:
-        """Say whether the noun is plural: with this probability, if both numbers are usual."""
-        if noun.mass or "single" in noun.classes:
+        """Return whether the noun is plural: with this probability, if both numbers are usual."""
+        if noun.number in ("mass", "singular"):
             return False
-        return "pair" in noun.classes or self._random() < probability
+        return noun.number == "plural" or self.chance(probability)
 
     def possessive(self, subject: Nominal | None) -> str:
         """Return a possessive: mostly that of the subject, else one of the first and second person."""
         own = subject.possessive if subject is not None else ""
-        return own if own and self._random() < 0.75 else self.pick(("my", "your", "our"))
+        return own if own and self.chance(0.75) else self.pick(LOCAL_POSSESSIVES)
+
+    def _another(self, known: Nominal | None, draw: Callable[[], NounPhrase]) -> NounPhrase:
+        """Draw noun phrases until one has another noun than that of ``known``."""
+        while True:
+            drawn = draw()
+            if not isinstance(known, NounPhrase) or known.noun is not drawn.noun:
+                return drawn
 
     def person(self, avoid: Nominal | None = None, plural: float = 0.2, pronoun: float = 0.25) -> Nominal:
         """Return somebody who can be a subject.
 
         Args:
             avoid: Somebody already in the sentence.
-            plural: The probability of several people, if it is no name.
+            plural: The probability of several people, unless a name is drawn.
             pronoun: The probability of a pronoun of the first or second person.
         """
-        if self._random() < pronoun:
-            options = [key for key in FIRST_AND_SECOND if not self._overlap(PRONOUNS[key], avoid)]
-            return PRONOUNS[self.pick(options)]
-        while True:
-            if self._random() < 0.4:
-                found = NounPhrase(self.pick(NAMED))
-            else:
-                own = self._random() < 0.25
-                noun = self.pick(RELATIONS if own else PEOPLE)
-                determiner = self.pick(("my", "your", "our")) if own else "the"
-                found = NounPhrase(noun, determiner, self.several(noun, plural), self.adjective(noun, 0.15))
-            if not isinstance(avoid, NounPhrase) or avoid.noun is not found.noun:
-                return found
+
+        def draw() -> NounPhrase:
+            if self.chance(0.4):
+                return NounPhrase(self.pick(_NAMED))
+            own = self.chance(0.25)
+            noun = self.pick(RELATIONS if own else PEOPLE)
+            determiner = self.pick(LOCAL_POSSESSIVES) if own else "the"
+            return NounPhrase(noun, determiner, self.several(noun, plural), self.adjective(noun, 0.15))
+
+        if self.chance(pronoun):
+            return PRONOUNS[self.pick([key for key in LOCAL if not _overlap(PRONOUNS[key], avoid)])]
+        return self._another(avoid, draw)
 
     def somebody(self, subject: Nominal, pronouns: Sequence[str], definite: bool, plural: float = 0.2) -> Nominal:
         """Return somebody who can be an object.
@@ -131,30 +148,24 @@ class Choices:
             subject: The subject of the same clause.
             pronouns: The keys of the pronouns that may be used.
             definite: Whether an indefinite article is out of place.
-            plural: The probability of several people, if it is no name.
+            plural: The probability of several people, unless a name is drawn.
         """
-        if self._random() < 0.25:
-            options = [key for key in pronouns if not self._overlap(PRONOUNS[key], subject)]
-            if options:
-                return PRONOUNS[self.pick(options)]
-        while True:
+
+        def draw() -> NounPhrase:
             roll = self._random()
             if roll < 0.25:
-                found = NounPhrase(self.pick(NAMED))
-            else:
-                noun = self.pick(RELATIONS if roll < 0.5 else PEOPLE)
-                indefinite = not definite and roll > 0.88 and noun not in RELATIONS
-                determiner = self.possessive(subject) if roll < 0.5 else "a" if indefinite else "the"
-                several = not indefinite and self.several(noun, plural)
-                found = NounPhrase(noun, determiner, several, self.adjective(noun, 0.2))
-            if not isinstance(subject, NounPhrase) or subject.noun is not found.noun:
-                return found
+                return NounPhrase(self.pick(_NAMED))
+            noun = self.pick(RELATIONS if roll < 0.5 else PEOPLE)
+            indefinite = not definite and roll > 0.88 and noun not in RELATIONS
+            determiner = self.possessive(subject) if roll < 0.5 else "a" if indefinite else "the"
+            several = not indefinite and self.several(noun, plural)
+            return NounPhrase(noun, determiner, several, self.adjective(noun, 0.2))
 
-    def _overlap(self, pronoun: Pronoun, other: Nominal | None) -> bool:
-        """Say whether a pronoun and another nominal name the same person, as I and we do in part."""
-        if not isinstance(other, Pronoun):
-            return False
-        return pronoun.key == other.key or {pronoun.key, other.key} == {"i", "we"}
+        if self.chance(0.25):
+            options = [key for key in pronouns if not _overlap(PRONOUNS[key], subject)]
+            if options:
+                return PRONOUNS[self.pick(options)]
+        return self._another(subject, draw)
 
     def thing(self, noun: Noun, subject: Nominal | None, kinds: str = "any", adjective: float = 0.35) -> NounPhrase:
         """Return a noun phrase about a thing.
@@ -166,62 +177,58 @@ class Choices:
             adjective: The probability of an adjective.
         """
         if noun.mass:
-            determiner = "bare" if kinds != "definite" and self._random() < 0.65 else "the"
+            determiner = "bare" if kinds != "definite" and self.chance(0.65) else "the"
             return NounPhrase(noun, determiner, False, self.adjective(noun, adjective))
-        options = _ANY if kinds == "any" else _DEFINITE if kinds == "definite" else _NOT_COUNTED
-        determiner, plural = self.pick(options)
-        if "pair" in noun.classes:
+        determiner, plural = self.pick(_DETERMINERS[kinds])
+        if noun.number == "plural":
             determiner, plural = "bare" if determiner == "a" else determiner, True
         if determiner == "own":
             determiner = "the" if "visited" in noun.classes else self.possessive(subject)
         return NounPhrase(noun, determiner, plural, self.adjective(noun, adjective))
 
-    def _spot(self, preposition: Preposition, noun: Noun, subject: Nominal | None) -> PrepositionalPhrase:
+    def _spot(self, preposition: str, noun: Noun, subject: Nominal | None) -> PrepositionalPhrase:
         determiner = self.pick(("the", "the", "the", "the", "a", "this", "own"))
         if determiner == "own":
             determiner = self.possessive(subject)
-        return PrepositionalPhrase(preposition, NounPhrase(noun, determiner, False, self.adjective(noun, 0.3)))
+        phrase = NounPhrase(noun, determiner, False, self.adjective(noun, 0.3))
+        return PrepositionalPhrase(PREPOSITIONS[preposition], phrase)
 
-    def point(self, nouns: Sequence[Noun] = POINTS, towards: bool = False) -> PrepositionalPhrase:
-        """Return at the station, at the market; or to the station."""
+    def point(self, nouns: Sequence[Noun] = _POINTS, towards: bool = False) -> PrepositionalPhrase:
+        """Return a phrase such as *at the station* or, with ``towards``, *to the station*."""
         noun = self.pick(nouns)
-        preposition = PREPOSITIONS["to"] if towards else next(_AT[name] for name in _AT if name in noun.classes)
-        return PrepositionalPhrase(preposition, NounPhrase(noun))
+        preposition = "to" if towards else next(name for name in _AT if name in noun.classes)
+        return PrepositionalPhrase(PREPOSITIONS[preposition], NounPhrase(noun))
 
-    def home(self, subject: Nominal | None) -> PrepositionalPhrase | Phrase:
+    def home(self, subject: Nominal | None) -> PrepositionalPhrase | Adverbial:
         """Return a place where people live."""
-        if self._random() < 0.5:
-            return self.pick(PLACES[:-1])
-        return self._spot(PREPOSITIONS["in"], self.pick(HOMES), subject)
+        return self.pick(_AWAY) if self.chance(0.5) else self._spot("in", self.pick(_HOMES), subject)
 
-    def place(self, subject: Nominal | None) -> PrepositionalPhrase | Phrase:
+    def place(self, subject: Nominal | None) -> PrepositionalPhrase | Adverbial:
         """Return a place where something happens."""
         roll = self._random()
         if roll < 0.35:
-            return self.pick(PLACES)
-        return self._spot(PREPOSITIONS["in"], self.pick(INSIDE), subject) if roll < 0.8 else self.point()
+            return self.pick(_PLACES)
+        return self._spot("in", self.pick(_INSIDE), subject) if roll < 0.8 else self.point()
 
-    def goal(self, verb: Verb, subject: Nominal | None) -> PrepositionalPhrase | Phrase:
+    def goal(self, verb: Verb, subject: Nominal | None) -> PrepositionalPhrase | Adverbial:
         """Return a place where somebody goes; German travels to a city by another verb than to a kitchen."""
         roll = self._random()
         if verb.key == "go far" or (roll < 0.3 and verb.key in ("come", "go back")):
-            return self.pick(GOALS)
+            return self.pick(_GOALS)
         if roll < 0.65:
-            preposition = PREPOSITIONS["back" if verb.key == "go back" else "into"]
-            return self._spot(preposition, self.pick(INSIDE), subject)
+            return self._spot("back" if verb.key == "go back" else "into", self.pick(_INSIDE), subject)
         return self.point(towards=True)
 
     def position(self, subject: Nominal | None, towards: bool, avoid: Noun) -> PrepositionalPhrase:
         """Return where a thing is, or is put: on the table, in the box."""
-        on = self._random() < 0.6
+        on = self.chance(0.6)
         noun = avoid
         while noun is avoid:
-            noun = self.pick(SURFACES if on else CONTAINERS)
-        key = ("onto" if towards else "on") if on else "into" if towards else "in"
-        return self._spot(PREPOSITIONS[key], noun, subject)
+            noun = self.pick(_SURFACES if on else _CONTAINERS)
+        return self._spot(("on" if on else "in") + ("to" if towards else ""), noun, subject)
 
-    def time(self, tense: str, modal: bool = False, negated: bool = False) -> Phrase:
-        """Return an expression of time that goes with the tense; what is not done is not said to be done every day."""
+    def time(self, tense: str, modal: bool = False, negated: bool = False) -> Adverbial:
+        """Return an expression of time that goes with the tense, but not *every day* for what is not done."""
         if modal:
-            return self.pick(MODAL_TIMES)
-        return self.pick(_ONCE if negated and tense == "present" else TIMES[tense])
+            return self.pick(_MODAL_TIMES)
+        return self.pick(_ONCE if negated and tense == "present" else _TIMES[tense])

@@ -275,9 +275,13 @@ class TestGrammar:
         with pytest.raises(UserError, match="no language 'cs'; it has en, de, fr"):
             load_corpus(CorpusSettings(source_language="cs"), "train")
 
-    def test_a_changed_grammar_is_run_anew(self, small_grammar: list[tuple[object, ...]], tmp_path: Path) -> None:
+    @pytest.mark.parametrize("changed", ["grammar.py", "words/nouns.tsv"])
+    def test_a_changed_grammar_is_run_anew(
+        self, small_grammar: list[tuple[object, ...]], tmp_path: Path, changed: str
+    ) -> None:
         load_corpus(CorpusSettings(), "test")
-        (tmp_path / "grammar.py").write_text("changed = True")
+        (tmp_path / "words").mkdir()
+        (tmp_path / changed).write_text("# changed")
         load_corpus(CorpusSettings(), "test")
         assert len(small_grammar) == 2
 

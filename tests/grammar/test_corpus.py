@@ -15,7 +15,7 @@ import pytest
 from lit_transformer.errors import UserError
 from lit_transformer.grammar import LANGUAGES, LARGEST, PHENOMENA, GrammarPair, english, french, generate, german
 from lit_transformer.grammar.phenomena import describe
-from lit_transformer.grammar.random_sentences import Sampler
+from lit_transformer.grammar.random_sentences import RandomSentences
 
 
 def made(source: str, target: str, split: str, size: int, seed: int = 1) -> list[GrammarPair]:
@@ -99,7 +99,7 @@ def test_no_text_twice_in_a_split(split: str) -> None:
 
 
 def test_translation_is_a_function_in_all_directions() -> None:
-    sampler = Sampler(random.Random("function"))
+    sampler = RandomSentences(random.Random("function"))
     languages = (english, german, french)
     seen: dict[tuple[int, int, str], str] = {}
     keys: dict[tuple[int, str], str] = {}

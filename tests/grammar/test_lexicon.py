@@ -1,77 +1,15 @@
-"""Forms made by rule, against a grammar book; and that the word lists hold together."""
+"""The words of the lexicon, against a grammar book; and that they hold together."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections import Counter
 
 import pytest
 
-from lit_transformer.grammar.adjectives import ADJECTIVES
-from lit_transformer.grammar.inflection import english_past, english_third, french_verb, german_verb
-from lit_transformer.grammar.nouns import NAMES, NOUNS
+from lit_transformer.grammar.lexicon import ADJECTIVES, NAMES, NOUNS, PRONOUNS, VERBS, anaphor
 from lit_transformer.grammar.random_phrases import SUITABLE, THINGS
-from lit_transformer.grammar.verbs import VERBS
-
-
-@pytest.mark.parametrize(
-    ("infinitive", "present", "we_will", "participle"),
-    [
-        ("manger", "mange manges mange mangeons mangent", "mangerons", "mangé"),
-        ("commencer", "commence commences commence commençons commencent", "commencerons", "commencé"),
-        ("acheter", "achète achètes achète achetons achètent", "achèterons", "acheté"),
-        ("appeler", "appelle appelles appelle appelons appellent", "appellerons", "appelé"),
-        ("envoyer", "envoie envoies envoie envoyons envoient", "enverrons", "envoyé"),
-        ("voir", "vois vois voit voyons voient", "verrons", "vu"),
-        ("courir", "cours cours court courons courent", "courrons", "couru"),
-        ("éteindre", "éteins éteins éteint éteignons éteignent", "éteindrons", "éteint"),
-    ],
-)
-def test_french_verbs(infinitive: str, present: str, we_will: str, participle: str) -> None:
-    forms, future, past = french_verb(infinitive)
-    assert (" ".join(forms), future[3], past) == (present, we_will, participle)
-
-
-def test_unknown_irregular_french_verb_is_an_error() -> None:
-    with pytest.raises(KeyError):
-        french_verb("moudre")
-
-
-@pytest.mark.parametrize(
-    ("key", "i", "you", "he", "participle"),
-    [
-        ("work", "arbeite", "arbeitest", "arbeitet", "gearbeitet"),
-        ("open", "mache", "machst", "macht", "aufgemacht"),
-        ("read", "lese", "liest", "liest", "gelesen"),
-        ("eat", "esse", "isst", "isst", "gegessen"),
-        ("take along", "nehme", "nimmst", "nimmt", "mitgenommen"),
-        ("invite", "lade", "lädst", "lädt", "eingeladen"),
-        ("play", "spiele", "spielst", "spielt", "gespielt"),
-        ("smile", "lächle", "lächelst", "lächelt", "gelächelt"),
-        ("dance", "tanze", "tanzt", "tanzt", "getanzt"),
-        ("draw", "zeichne", "zeichnest", "zeichnet", "gezeichnet"),
-        ("repair", "repariere", "reparierst", "repariert", "repariert"),
-        ("translate", "übersetze", "übersetzt", "übersetzt", "übersetzt"),
-        ("obey", "gehorche", "gehorchst", "gehorcht", "gehorcht"),
-        ("try on", "probiere", "probierst", "probiert", "anprobiert"),
-        ("sell", "verkaufe", "verkaufst", "verkauft", "verkauft"),
-        ("know that", "weiß", "weißt", "weiß", "gewusst"),
-    ],
-)
-def test_german_verbs(key: str, i: str, you: str, he: str, participle: str) -> None:
-    verb = VERBS[key]
-    assert (*verb.german[:3], verb.german_participle) == (i, you, he, participle)
-
-
-def test_german_rain() -> None:
-    assert german_verb("regnen")[0][2] == "regnet"
-
-
-@pytest.mark.parametrize(
-    ("base", "third", "past"),
-    [("try", "tries", "tried"), ("play", "plays", "played"), ("wash", "washes", "washed"), ("move", "moves", "moved")],
-)
-def test_english_verbs(base: str, third: str, past: str) -> None:
-    assert (english_third(base), english_past(base)) == (third, past)
 
 
 @pytest.mark.parametrize(
@@ -132,3 +70,36 @@ def test_french_words_with_h_are_those_with_a_mute_one() -> None:
     words = {noun.french[0] for noun in NOUNS.values()} | {entry.french[0] for entry in ADJECTIVES.values()}
     words |= {verb.french_infinitive for verb in VERBS.values()}
     assert {word for word in words if word.startswith("h")} <= mute
+
+
+@pytest.mark.parametrize(
+    ("noun", "plural", "english", "german", "french", "possessive"),
+    [
+        ("woman", False, ("she", "her"), ("sie", "sie", "ihr"), ("elle", "la", "lui", "elle"), "her"),
+        ("girl", True, ("they", "them"), ("sie", "sie", "ihnen"), ("elles", "les", "leur", "elles"), "their"),
+        ("key", False, ("it", "it"), ("er", "ihn", "ihm"), ("elle", "la", "lui", "elle"), ""),
+        ("book", False, ("it", "it"), ("es", "es", "ihm"), ("il", "le", "lui", "lui"), ""),
+        ("book", True, ("they", "them"), ("sie", "sie", "ihnen"), ("ils", "les", "leur", "eux"), "their"),
+    ],
+)
+def test_anaphor_has_the_gender_of_the_noun(
+    noun: str, plural: bool, english: tuple[str, ...], german: tuple[str, ...], french: tuple[str, ...], possessive: str
+) -> None:
+    pronoun = anaphor(NOUNS[noun], plural)
+    assert (pronoun.english, pronoun.german, pronoun.french) == (english, german, french)
+    assert (pronoun.possessive, pronoun.plural) == (possessive, plural)
+
+
+def test_the_pronoun_of_the_weather_is_the_one_of_things() -> None:
+    it = PRONOUNS["it"]
+    assert (it.english[0], it.german[0], it.french[0], it.person) == ("it", "es", "il", 2)
+
+
+def test_the_word_lists_are_read_for_the_first_pair() -> None:
+    code = (
+        "import sys; from lit_transformer.grammar import generate; pairs = generate('en', 'de', 'train', 1, 1);"
+        "name = 'lit_transformer.grammar.lexicon'; before = name in sys.modules; next(pairs);"
+        "print(before, name in sys.modules)"
+    )
+    made = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert made.stdout.split() == ["False", "True"]
