@@ -1,6 +1,6 @@
-"""A synchronous grammar that makes sentences in English, German and French at once.
+"""A synchronous grammar that generates the same sentences in English, German and French.
 
-The corpus is synthetic: it is there so that the whole path from text to scores can be tried in minutes.
+The corpus is synthetic: with it, the whole path from text to scores can be tried in minutes.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ LARGEST: dict[str, int] = {"train": 3_000_000, "validation": 20_000, "test": 20_
 """The largest size of each split."""
 
 SHORTEST, LONGEST = 4, 18
-"""How many words, as white space divides them, a sentence has on either side."""
+"""The least and the greatest number of words, separated by white space, of a sentence on either side."""
 
 _REALISE: dict[str, Callable[[Sentence], str]] = {"en": english.realise, "de": german.realise, "fr": french.realise}
 
@@ -57,7 +57,7 @@ def _check(source_language: str, target_language: str, split: str, size: int) ->
     for flag, language in (("source_language", source_language), ("target_language", target_language)):
         if language not in LANGUAGES:
             raise UserError(
-                f"--data.{flag} is {language!r}, but the grammar corpus speaks only {', '.join(LANGUAGES)}. "
+                f"--data.{flag} is {language!r}, but the languages of the grammar corpus are {', '.join(LANGUAGES)}. "
                 "Choose one of these, or another dataset."
             )
     if source_language == target_language:
@@ -75,7 +75,7 @@ def _check(source_language: str, target_language: str, split: str, size: int) ->
 
 
 def generate(source_language: str, target_language: str, split: str, size: int, seed: int) -> Iterator[GrammarPair]:
-    """Make the pairs of one split.
+    """Generate the pairs of one split.
 
     The seed decides which sentences are drawn for training, and nothing else: validation and test are the same for
     every seed and training size, so that scores of different runs can be compared. A smaller split is the beginning
@@ -115,11 +115,13 @@ def _pairs(source_language: str, target_language: str, split: str, size: int, se
         phenomena, key = describe(sentence)
         if split_of(key) != split:
             continue
-        source, target = to_source(sentence), to_target(sentence)
-        if not (_fits(source) and _fits(target)):
+        source = to_source(sentence)
+        source_digest = _digest(source)
+        if not _fits(source) or source_digest in seen_sources:
             continue
-        source_digest, target_digest = _digest(source), _digest(target)
-        if source_digest in seen_sources or target_digest in seen_targets:
+        target = to_target(sentence)
+        target_digest = _digest(target)
+        if not _fits(target) or target_digest in seen_targets:
             continue
         seen_sources.add(source_digest)
         seen_targets.add(target_digest)

@@ -52,8 +52,8 @@ def noun_phrase(nominal: Nominal | None, object_form: bool = True) -> str:
 def _relative(head: NounPhrase, clause: Clause) -> str:
     human = "human" in head.noun.classes
     if clause.gap == "subject":
-        return f"{'who' if human else 'that'} {_predication(clause)}"
-    return f"{'whom' if human else 'that'} {noun_phrase(clause.subject, False)} {_predication(clause)}"
+        return words("who" if human else "that", *_predication(clause))
+    return words("whom" if human else "that", noun_phrase(clause.subject, False), *_predication(clause))
 
 
 def _place(place: PrepositionalPhrase | Adverbial) -> str:
@@ -92,12 +92,13 @@ def _complements(clause: Clause) -> list[str]:
     """List what follows the verb; some parts are empty."""
     verb, inner = clause.verb, clause.infinitive
     pronoun_object = isinstance(clause.object, Pronoun)
-    recipient = noun_phrase(clause.stated_recipient)
-    to_recipient = "to" if clause.gap == "recipient" else f"to {recipient}" if recipient else ""
-    if isinstance(clause.stated_recipient, Pronoun) and not pronoun_object and "to_only" not in verb.traits:
-        to_recipient = ""
+    recipient, to_recipient = noun_phrase(clause.stated_recipient), ""
+    if clause.gap == "recipient":
+        to_recipient = "to"
+    elif recipient and (pronoun_object or isinstance(clause.recipient, NounPhrase) or "to_only" in verb.traits):
+        recipient, to_recipient = "", f"to {recipient}"
     return [
-        "" if to_recipient else recipient,
+        recipient,
         "" if pronoun_object else verb.particle,
         verb.preposition,
         noun_phrase(clause.stated_object),
@@ -110,23 +111,23 @@ def _complements(clause: Clause) -> list[str]:
     ]
 
 
-def _predication(clause: Clause, inverted: bool = False) -> str:
-    """Realise everything after the subject, or with ``inverted`` a question from its auxiliary on."""
+def _predication(clause: Clause, inverted: bool = False) -> list[str]:
+    """List everything after the subject, or with ``inverted`` from the auxiliary on; some parts are empty."""
     auxiliary, verb = _auxiliary(clause, inverted or clause.negated)
-    start = words(auxiliary, noun_phrase(clause.subject, False) if inverted else "")
+    start = [auxiliary, noun_phrase(clause.subject, False)] if inverted else [auxiliary]
     if clause.negated:
-        start = "cannot" if start == "can" else f"{start} not"
-    return words(start, clause.frequency.english, verb, *_complements(clause))
+        start = ["cannot"] if start == ["can"] else [*start, "not"]
+    return [*start, clause.frequency.english, verb, *_complements(clause)]
 
 
 def _statement(clause: Clause) -> str:
-    return words(clause.first_time.english, noun_phrase(clause.subject, False), _predication(clause))
+    return words(clause.first_time.english, noun_phrase(clause.subject, False), *_predication(clause))
 
 
 def _question(sentence: Sentence) -> str:
     if sentence.question == "subject":
         return _statement(sentence.main)
-    return words(sentence.adverb.english, noun_phrase(sentence.asked), _predication(sentence.main, inverted=True))
+    return words(sentence.adverb.english, noun_phrase(sentence.asked), *_predication(sentence.main, inverted=True))
 
 
 def realise(sentence: Sentence) -> str:

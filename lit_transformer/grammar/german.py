@@ -81,7 +81,7 @@ def _governed(preposition: str, case: int, nominal: Nominal) -> str:
     text = noun_phrase(nominal, case)
     article, _, rest = text.partition(" ")
     contracted = _CONTRACTED.get(f"{preposition} {article}")
-    return f"{contracted} {rest}" if contracted and rest else words(preposition, text)
+    return f"{contracted} {rest}" if contracted and rest else f"{preposition} {text}" if preposition else text
 
 
 def _place(place: PrepositionalPhrase | Adverbial) -> str:
@@ -136,7 +136,8 @@ def _adverbs_first(clause: Clause) -> bool:
 def _middle(clause: Clause) -> list[str]:
     """List what stands between the finite verb (or the subject) and the end of the clause; some parts are empty."""
     verb, recipient, target = clause.verb, clause.stated_recipient, clause.stated_object
-    recipient_text, target_text, prepositional = noun_phrase(recipient, DATIVE), "", ""
+    recipient_text = "" if recipient is None else noun_phrase(recipient, DATIVE)
+    target_text = prepositional = ""
     if target is not None and verb.german_preposition:
         prepositional = _governed(verb.german_preposition, verb.german_case, target)
     elif target is not None:
