@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[1]
 # the rooms on the floors below. CONTRIBUTING.md shows this table.
 FLOORS = (
     ("errors", "version"),
-    ("components", "console", "files", "metrics"),
+    ("components", "console", "files", "grammar", "metrics"),
     ("data", "runs", "structure"),
     ("model", "tracking"),
     ("decoding",),

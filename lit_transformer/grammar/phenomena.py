@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from lit_transformer.data.grammar.function_words import NEVER
-from lit_transformer.data.grammar.syntax import Clause, Nominal, NounPhrase, Sentence
-from lit_transformer.data.grammar.words import DATIVE, Phrase, Pronoun
+from lit_transformer.grammar.abstract_syntax import Clause, Nominal, NounPhrase, Sentence
+from lit_transformer.grammar.entries import DATIVE, Adverbial, Pronoun
 
 PHENOMENA: dict[str, str] = {
     "adjective": "an adjective before a noun: German endings; French agreement and position",
@@ -33,18 +32,22 @@ PHENOMENA: dict[str, str] = {
 """Each phenomenon with what it means for the translation."""
 
 
-def _nominal(nominal: Nominal, found: set[str], key: list[str]) -> None:
+_POSSESSIVES = ("my", "your", "his", "her", "our", "their")
+
+
+def _nominal(nominal: Nominal, found: set[str], key: list[str], is_object: bool = False) -> None:
+    """Add a noun phrase or pronoun."""
     if isinstance(nominal, Pronoun):
-        if nominal.key.startswith("3"):
+        if nominal.key == "anaphor":
             found.add("anaphora")
+        if is_object:
+            found.add("object_pronoun")
         return
     key.append(nominal.noun.key)
     if nominal.adjective is not None:
         found.add("adjective")
         key.append(nominal.adjective.key)
-    if nominal.noun.name:
-        return
-    if nominal.determiner in ("my", "your", "his", "her", "our", "their"):
+    if nominal.determiner in _POSSESSIVES:
         found.add("possessive")
     elif nominal.determiner == "bare" and not nominal.plural:
         found.add("partitive")
@@ -53,26 +56,8 @@ def _nominal(nominal: Nominal, found: set[str], key: list[str]) -> None:
         _clause(nominal.relative, found, key)
 
 
-def _objects(clause: Clause, found: set[str], key: list[str]) -> None:
-    verb, target, recipient = clause.verb, clause.object, clause.recipient
-    if recipient is not None:
-        found.add("dative")
-        if clause.gap != "recipient":
-            _nominal(recipient, found, key)
-            if isinstance(recipient, Pronoun):
-                found.add("object_pronoun")
-    if target is not None:
-        if verb.german_preposition:
-            found.add("prepositional_object")
-        elif verb.german_case == DATIVE:
-            found.add("dative")
-        if clause.gap != "object":
-            _nominal(target, found, key)
-            if isinstance(target, Pronoun) and target.key not in ("who", "what"):
-                found.add("object_pronoun")
-
-
-def _verb(clause: Clause, found: set[str], key: list[str]) -> None:
+def _verb_with_objects(clause: Clause, found: set[str], key: list[str]) -> None:
+    """Add a verb with its tense, modal, negation and objects."""
     verb = clause.verb
     key.append(f"{verb.key}/{clause.tense}")
     if verb.german_prefix:
@@ -86,30 +71,37 @@ def _verb(clause: Clause, found: set[str], key: list[str]) -> None:
         found.add("past")
         if verb.german_sein:
             found.add("past_with_sein")
-    if clause.negated or clause.frequency is NEVER:
+    if clause.negative:
         found.add("negation")
         key.append("not")
+    if clause.object is not None and verb.german_preposition:
+        found.add("prepositional_object")
+    elif clause.recipient is not None or (clause.object is not None and verb.german_case == DATIVE):
+        found.add("dative")
+    for nominal in (clause.stated_recipient, clause.stated_object):
+        if nominal is not None:
+            _nominal(nominal, found, key, is_object=True)
 
 
 def _clause(clause: Clause, found: set[str], key: list[str]) -> None:
+    """Add a clause."""
     if clause.gap != "subject":
         _nominal(clause.subject, found, key)
-    _verb(clause, found, key)
-    _objects(clause, found, key)
+    _verb_with_objects(clause, found, key)
     for phrase in (clause.companion, clause.place):
         if phrase is None:
             continue
         found.add("preposition")
-        if isinstance(phrase, Phrase):
+        if isinstance(phrase, Adverbial):
             key.append(phrase.english)
         else:
             key.append(phrase.preposition.key)
             _nominal(phrase.nominal, found, key)
-    if clause.time is not None:
+    if clause.time.kind:
         key.append(clause.time.english)
         if clause.fronted:
             found.add("fronting")
-    if clause.frequency is not None:
+    if clause.frequency.kind:
         key.append(clause.frequency.english)
     if clause.predicate is not None:
         key.append(clause.predicate.adjective.key)
@@ -118,9 +110,7 @@ def _clause(clause: Clause, found: set[str], key: list[str]) -> None:
             _nominal(clause.predicate.than, found, key)
     if clause.infinitive is not None:
         found.add("infinitive_clause")
-        inner = clause.infinitive
-        _verb(inner, found, key)
-        _objects(inner, found, key)
+        _verb_with_objects(clause.infinitive, found, key)
 
 
 def describe(sentence: Sentence) -> tuple[tuple[str, ...], str]:
@@ -141,17 +131,16 @@ def describe(sentence: Sentence) -> tuple[tuple[str, ...], str]:
     _clause(sentence.main, found, key)
     if sentence.question:
         found.add("yes_no_question" if sentence.question == "yes_no" else "wh_question")
-        if sentence.adverb is not None:
+        if sentence.adverb.kind:
             key.append(sentence.adverb.english)
-        asked = sentence.main.object if sentence.question == "object" else None
-        if isinstance(asked, NounPhrase):
-            key.append(asked.noun.key)
-    link, second = sentence.link, sentence.second
-    if link is not None and second is not None:
-        key.append(link.english)
-        found.add("subordinate_clause" if link.german_order == "last" else "coordination")
+        if isinstance(sentence.asked, NounPhrase):
+            key.append(sentence.asked.noun.key)
+    conjunction = sentence.conjunction
+    if conjunction is not None and sentence.second is not None:
+        key.append(conjunction.english)
+        found.add("subordinate_clause" if conjunction.german_verb == "last" else "coordination")
         if sentence.second_first:
             found.add("fronting")
             key.append("first")
-        _clause(second, found, key)
+        _clause(sentence.second, found, key)
     return tuple(sorted(found)), " ".join(key)

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
-from lit_transformer.data.grammar.choices import ARRIVAL, SUITABLE, THINGS, Choices
-from lit_transformer.data.grammar.function_words import FREQUENCIES, NEVER, PLACES, PREPOSITIONS, PRONOUNS
-from lit_transformer.data.grammar.nouns import NOUNS
-from lit_transformer.data.grammar.syntax import FIRST_AND_SECOND, Clause, Nominal, NounPhrase, Predicate, Sentence
-from lit_transformer.data.grammar.syntax import PrepositionalPhrase as Phrase
-from lit_transformer.data.grammar.verbs import BE, MODALS, VERBS
-from lit_transformer.data.grammar.words import DATIVE, THIRD_SINGULAR, Noun, Verb
+from lit_transformer.grammar.abstract_syntax import (
+    NO_ADVERBIAL,
+    Clause,
+    Nominal,
+    NounPhrase,
+    Predicate,
+    PrepositionalPhrase,
+    Sentence,
+)
+from lit_transformer.grammar.entries import DATIVE, THIRD_SINGULAR, Noun, Verb
+from lit_transformer.grammar.lexicon import BE, MODALS, NOUNS, PREPOSITIONS, PRONOUNS, VERBS, adverbials
+from lit_transformer.grammar.random_phrases import (
+    ARRIVAL,
+    CITIES,
+    LOCAL,
+    LOCAL_POSSESSIVES,
+    SUITABLE,
+    THINGS,
+    RandomPhrases,
+)
 
 
 def _verbs(*frames: str) -> tuple[Verb, ...]:
@@ -35,66 +48,20 @@ GIVEN_BY: dict[Noun, tuple[Verb, ...]] = {
 }
 """The verbs by which a thing goes to somebody."""
 
-_WITH, _WITHOUT, _FOR = (PREPOSITIONS[key] for key in ("with", "without", "for"))
-_COMPANY = {
-    "work": (_WITH, _WITHOUT, _FOR),
-    "dance": (_WITH, _WITHOUT, _FOR),
-    "play": (_WITH, _WITHOUT),
-    "laugh": (_WITH,),
-    "cook": (_WITH, _FOR),
-    "swim": (_WITH,),
-    "travel": (_WITH, _WITHOUT),
-    "arrive": (_WITH, _WITHOUT),
-    "leave": (_WITH, _WITHOUT),
-    "come back": (_WITH, _WITHOUT),
-    "go out": (_WITH, _WITHOUT),
-    "live": (_WITH,),
-    "go": (_WITH, _WITHOUT),
-    "buy": (_FOR,),
-    "order": (_FOR,),
-    "sing": (_FOR, _WITH),
-    "repair": (_FOR,),
-    "choose": (_FOR,),
-}
-_PLACED = frozenset(
-    [
-        "work",
-        "sleep",
-        "dance",
-        "play",
-        "laugh",
-        "cry",
-        "cook",
-        "read",
-        "write",
-        "eat",
-        "drink",
-        "draw",
-        "buy",
-        "meet",
-        "find",
-        "lose",
-        "see",
-        "photograph",
-        "sing",
-        "learn",
-        "translate",
-        "sell",
-    ]
-)
 _COMMON = TRANSITIVE + tuple(VERBS[key] for key in ("drink", "eat", "order", "read", "buy")) * 2
 _FRAMES = (_COMMON,) * 20 + (INTRANSITIVE,) * 6 + (DITRANSITIVE,) * 6 + (DIRECTED,) * 3 + (LOCATED,) * 2 + (PLACING,)
-CREATING = frozenset(("build", "write"))
-_FREQUENT = tuple(FREQUENCIES.values())
-FREE = (*FIRST_AND_SECOND, "he", "they")
-LOCAL = FIRST_AND_SECOND
+_MODALS = tuple(MODALS.values())
+_FREQUENCIES = adverbials("frequency")
+(_NEVER,) = adverbials("never")
+FREE = (*LOCAL, "he", "they")
+"""The pronouns that may be an object where nothing named before could be meant.
+
+They are *him* and *them*, never *her*: German has one word for her and them, French one for to him and to her.
+"""
 
 
-class Clauses(Choices):
-    """Makes clauses from one random stream.
-
-    A third-person pronoun is an object only where nothing named before could be meant (``FREE``), and then him or
-    them, never her: German has one word for her and them, French one for to him and to her.
+class RandomClauses(RandomPhrases):
+    """Draws clauses from one random stream.
 
     Args:
         source: The generator of random numbers.
@@ -131,20 +98,20 @@ class Clauses(Choices):
             tense = "present"
         clause = Clause(subject, verb, "present" if tense == "modal" else tense)
         if tense == "modal":
-            clause.modal = self.pick(tuple(MODALS.values()))
+            clause.modal = self.pick(_MODALS)
         self._negate(clause)
         self._take(clause, pronouns)
         if not verb.stative:
             self._add(clause, extras)
         elif verb.frame == "located" and self.chance(extras / 3):
-            clause.companion = Phrase(_WITH, self.somebody(subject, LOCAL, True, 0.1))
+            clause.companion = PrepositionalPhrase(PREPOSITIONS["with"], self.somebody(subject, LOCAL, True, 0.1))
         return self.settled(clause)
 
     def settled(self, clause: Clause) -> Clause:
         """Make a past that looks like a present (I read) a present, unless something tells them apart."""
         ambiguous = clause.verb.english[0] == clause.verb.english[2] and clause.subject.person != THIRD_SINGULAR
         if clause.tense == "past" and ambiguous and not clause.negated:
-            clause.tense, clause.time = "present", None
+            clause.tense, clause.time = "present", NO_ADVERBIAL
         return clause
 
     def _negate(self, clause: Clause) -> None:
@@ -153,9 +120,9 @@ class Clauses(Choices):
             clause.negated = True
         elif clause.modal is None and not clause.verb.stative and clause.tense != "future" and self.chance(0.13):
             if self.chance(0.3):
-                clause.frequency = NEVER
+                clause.frequency = _NEVER
             elif clause.tense == "present":
-                clause.frequency = self.pick(_FREQUENT)
+                clause.frequency = self.pick(_FREQUENCIES)
 
     def _take(self, clause: Clause, pronouns: tuple[str, ...]) -> None:
         """Give the verb what it cannot stand without."""
@@ -174,37 +141,33 @@ class Clauses(Choices):
     def object_of(self, clause: Clause, pronouns: tuple[str, ...]) -> Nominal:
         """Return an object for the verb of the clause."""
         verb = clause.verb
-        negative = clause.negated or clause.frequency is NEVER
         case_needs_definite = bool(verb.german_preposition) or verb.german_case == DATIVE
-        definite = verb.stative or (negative and case_needs_definite)
+        definite = verb.stative or (clause.negative and case_needs_definite)
         things = THINGS[verb]
         if "human" in verb.objects and (not things or self.chance(0.55)):
-            return self.somebody(clause.subject, pronouns, definite or negative)
-        kinds = "definite" if definite else "uncounted" if negative or case_needs_definite else "any"
-        return self.thing(self.pick(things), clause.subject, kinds, 0.0 if verb.key in CREATING else 0.35)
+            return self.somebody(clause.subject, pronouns, definite or clause.negative)
+        kinds = "definite" if definite else "uncounted" if clause.negative or case_needs_definite else "any"
+        return self.thing(self.pick(things), clause.subject, kinds, 0.0 if "creation" in verb.traits else 0.35)
 
     def _add(self, clause: Clause, extras: float) -> None:
         """Add what the verb could do without: place, company, time."""
-        key = clause.verb.key
-        company = _COMPANY.get(key, ())
+        verb = clause.verb
         if clause.place is None and self.chance(extras):
-            if key in _PLACED:
+            if "place" in verb.traits:
                 clause.place = self.place(clause.subject)
-            elif key == "arrive":
-                clause.place = self.point(ARRIVAL) if self.chance(0.5) else self.pick(PLACES[:5])
-        if company and not clause.negated and self.chance(extras):
-            preposition = self.pick(company)
-            clause.companion = Phrase(preposition, self.somebody(clause.subject, LOCAL, True, 0.15))
-        if clause.frequency is None and self.chance(extras):
+            elif verb.key == "arrive":
+                clause.place = self.point(ARRIVAL) if self.chance(0.5) else self.pick(CITIES)
+        if verb.companions and not clause.negated and self.chance(extras):
+            preposition = self.pick(verb.companions)
+            clause.companion = PrepositionalPhrase(preposition, self.somebody(clause.subject, LOCAL, True, 0.15))
+        if not clause.frequency.kind and self.chance(extras):
             clause.time = self.time(clause.tense, clause.modal is not None, clause.negated)
             clause.fronted = self.chance(0.5)
 
     def feeling(self, subject: Nominal, tense: str) -> Clause:
         """Return a clause that says how a person or thing is."""
-        if isinstance(subject, NounPhrase):
-            adjective = self.pick(SUITABLE[subject.noun])
-        else:
-            adjective = self.pick(SUITABLE[NOUNS["man"]])
+        noun = subject.noun if isinstance(subject, NounPhrase) else NOUNS["man"]
+        adjective = self.pick(SUITABLE[noun])
         degree = self.pick(adjective.degrees)
         clause = Clause(subject, BE, "past" if tense == "past" else "present", predicate=Predicate(adjective, degree))
         clause.negated = not degree and self.chance(0.2)
@@ -213,7 +176,7 @@ class Clauses(Choices):
     def lying(self) -> Sentence:
         """Return a sentence that says where a thing is."""
         noun = self.pick(THINGS[PLACING[0]])
-        subject = NounPhrase(noun, self.pick(("the", "the", "this", "my", "your", "our")), self.several(noun, 0.25))
+        subject = NounPhrase(noun, self.pick(("the", "the", "this", *LOCAL_POSSESSIVES)), self.several(noun, 0.25))
         subject.adjective = self.adjective(noun, 0.4)
         clause = Clause(subject, BE, self.pick(("present", "past")), negated=self.chance(0.15))
         clause.place = self.position(None, False, noun)

@@ -5,56 +5,44 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
-from lit_transformer.data.grammar.adjectives import ADJECTIVES
-from lit_transformer.data.grammar.choices import PEOPLE, SUITABLE
-from lit_transformer.data.grammar.clauses import (
-    CREATING,
-    DITRANSITIVE,
-    FREE,
-    GIVEN_BY,
-    LOCAL,
-    ON_PEOPLE,
-    ON_THINGS,
-    VERBS_ON,
-)
-from lit_transformer.data.grammar.function_words import IT_WEATHER, LINKS
-from lit_transformer.data.grammar.nouns import NOUNS
-from lit_transformer.data.grammar.questions import Questions
-from lit_transformer.data.grammar.relatives import Relatives
-from lit_transformer.data.grammar.syntax import Clause, Nominal, NounPhrase, Predicate, Sentence, refer_to
-from lit_transformer.data.grammar.verbs import BE, VERBS
-from lit_transformer.data.grammar.words import Noun, Pronoun, Verb
+from lit_transformer.grammar.abstract_syntax import Clause, Nominal, NounPhrase, Predicate, Sentence
+from lit_transformer.grammar.entries import Noun, Pronoun, Verb
+from lit_transformer.grammar.lexicon import ADJECTIVES, BE, CLASSES, CONJUNCTIONS, NOUNS, PRONOUNS, VERBS, anaphor
+from lit_transformer.grammar.random_clauses import DITRANSITIVE, FREE, GIVEN_BY, ON_PEOPLE, ON_THINGS, VERBS_ON
+from lit_transformer.grammar.random_phrases import LOCAL, LOCAL_POSSESSIVES, PEOPLE, SUITABLE, with_class
+from lit_transformer.grammar.random_questions import RandomQuestions
+from lit_transformer.grammar.random_relatives import RandomRelatives
 
+_COUNTABLE = {kind: tuple(noun for noun in with_class(kind) if not noun.mass) for kind in CLASSES}
 _COMPARED = tuple(adjective for adjective in ADJECTIVES.values() if adjective.english[1])
 _DONE_TO: dict[Noun, tuple[Verb, ...]] = {
-    noun: tuple(verb for verb in verbs if verb.key not in CREATING) for noun, verbs in VERBS_ON.items()
+    noun: tuple(verb for verb in verbs if "creation" not in verb.traits) for noun, verbs in VERBS_ON.items()
 }
 _TALKED_OF = tuple(noun for noun in NOUNS.values() if SUITABLE[noun] and _DONE_TO[noun])
 _GIVEN = tuple(noun for noun in _TALKED_OF if GIVEN_BY[noun])
-_REFERRED = tuple(noun for noun in PEOPLE if noun.natural != "?")
-_TO_SOMEBODY_NAMED = tuple(
-    VERBS[key]
-    for key in (
-        "help",
-        "visit",
-        "call",
-        "thank",
-        "invite",
-        "answer",
-        "listen to",
-        "wait for",
-        "think of",
-        "talk about",
-        "laugh at",
-    )
+_REFERRED = tuple(noun for noun in PEOPLE if noun.pronoun)
+_ON_NAMED_PEOPLE = tuple(VERBS[key] for key in ("help", "visit", "call", "thank", "invite", "answer", "listen to"))
+_ON_NAMED_PEOPLE += tuple(VERBS[key] for key in ("wait for", "think of", "talk about", "laugh at"))
+_VOLUNTARY = tuple(
+    verb for verb in ON_THINGS + DITRANSITIVE + ON_PEOPLE if not verb.stative and "involuntary" not in verb.traits
 )
-_UNINTENDED = frozenset(("understand", "find", "hear", "see", "lose", "forget", "think of", "dream of", "laugh at"))
-_DONE = tuple(verb for verb in ON_THINGS + DITRANSITIVE + ON_PEOPLE if not verb.stative and verb.key not in _UNINTENDED)
 _WEATHER = (VERBS["rain"], VERBS["snow"])
 
 
-class Sampler(Relatives, Questions):
-    """Makes abstract sentences from one random stream.
+def refer_to(nominal: Nominal) -> Pronoun:
+    """Return the pronoun that stands for ``nominal`` once it has been named; a pronoun stands for itself."""
+    return nominal if isinstance(nominal, Pronoun) else anaphor(nominal.noun, nominal.plural)
+
+
+def _join(main: Clause, conjunction: str, second: Clause, second_first: bool = False) -> Sentence:
+    """Join two clauses, of which only a main clause that stands first may begin with an expression of time."""
+    main.fronted = main.fronted and not second_first
+    second.fronted = False
+    return Sentence(main, conjunction=CONJUNCTIONS[conjunction], second=second, second_first=second_first)
+
+
+class RandomSentences(RandomRelatives, RandomQuestions):
+    """Draws abstract sentences from one random stream.
 
     Args:
         source: The generator of random numbers.
@@ -88,7 +76,7 @@ class Sampler(Relatives, Questions):
         """Return a sentence in which two of a kind are compared."""
         adjective = self.pick(_COMPARED)
         kind = self.pick(sorted(adjective.classes))
-        nouns = [noun for noun in NOUNS.values() if kind in noun.classes and not noun.mass]
+        nouns = _COUNTABLE[kind]
         if len(nouns) < 2:
             return self.comparison()
         first = second = self.pick(nouns)
@@ -96,14 +84,14 @@ class Sampler(Relatives, Questions):
             second = self.pick(nouns)
         plural = self.several(first, 0.2)
         own = kind != "human" or {"relation"} <= first.classes & second.classes
-        one = NounPhrase(first, self.pick(("the", "the", "this", "my", "your", "our")) if own else "the", plural)
-        other = NounPhrase(second, self.pick(("the", "the", "my", "your", "our")) if own else "the", plural)
+        one = NounPhrase(first, self.pick(("the", "the", "this", *LOCAL_POSSESSIVES)) if own else "the", plural)
+        other = NounPhrase(second, self.pick(("the", "the", *LOCAL_POSSESSIVES)) if own else "the", plural)
         tense = self.pick(("present", "present", "past"))
         return Sentence(Clause(one, BE, tense, predicate=Predicate(adjective, than=other)))
 
     def _other_person(self, subject: Nominal, same: float) -> Nominal:
         """Return the subject of a second clause: with probability ``same`` the first again, as a pronoun."""
-        if self.chance(same) and (isinstance(subject, Pronoun) or subject.plural or subject.noun.natural != "?"):
+        if self.chance(same) and (isinstance(subject, Pronoun) or subject.plural or subject.noun.pronoun):
             return refer_to(subject)
         return self.person(avoid=subject)
 
@@ -121,19 +109,17 @@ class Sampler(Relatives, Questions):
         if word == "while":
             main = self._action(subject)
             second = self._action(self._other_person(subject, 0.2))
-            first = self.chance(0.4)
-            main.fronted = main.fronted and not first
-            second.fronted = False
-            return Sentence(main, link=LINKS[word], second=second, second_first=first)
+            return _join(main, word, second, second_first=self.chance(0.4))
         if word == "if":
             main = self.clause(subject, self.pick(("future", "modal")), extras=0.1)
             if self.chance(0.25):
-                second = Clause(IT_WEATHER, self.pick(_WEATHER), time=self.time("future") if self.chance(0.5) else None)
+                second = Clause(PRONOUNS["it"], self.pick(_WEATHER))
+                if self.chance(0.5):
+                    second.time = self.time("future")
             else:
                 second = self.clause(self._other_person(subject, 0.4), "present", extras=0.1)
             main.fronted = False
-            second.fronted = False
-            return Sentence(main, link=LINKS[word], second=second, second_first=self.chance(0.6))
+            return _join(main, word, second, second_first=self.chance(0.6))
         main = self.clause(subject, extras=0.2)
         tense = "past" if main.tense == "past" else "present"
         other = self._other_person(subject, 0.6)
@@ -141,8 +127,7 @@ class Sampler(Relatives, Questions):
             second = self.feeling(other, tense)
         else:
             second = self.clause(other, tense, extras=0.1)
-        second.fronted = False
-        return Sentence(main, link=LINKS[word], second=second)
+        return _join(main, word, second)
 
     def complement(self) -> Sentence:
         """Return a sentence with that or whether."""
@@ -151,13 +136,11 @@ class Sampler(Relatives, Questions):
         main = Clause(subject, VERBS["know that" if key == "unknown" else key], negated=key == "unknown")
         tense = self.pick(("future", "modal")) if key == "hope" else ""
         other = self._other_person(subject, 0.25)
-        second = (
-            self.feeling(other, "present")
-            if not tense and self.chance(0.15)
-            else self.clause(other, tense, extras=0.25)
-        )
-        second.fronted = False
-        return Sentence(main, link=LINKS["whether" if key in ("ask", "unknown") else "that"], second=second)
+        if not tense and self.chance(0.15):
+            second = self.feeling(other, "present")
+        else:
+            second = self.clause(other, tense, extras=0.25)
+        return _join(main, "whether" if key in ("ask", "unknown") else "that", second)
 
     def anaphora(self) -> Sentence:
         """Return two clauses, of which the second has a pronoun for something in the first."""
@@ -170,7 +153,7 @@ class Sampler(Relatives, Questions):
             if named.determiner != "the" and "relation" not in named.noun.classes:
                 named.determiner = "the"
             named.plural = self.several(named.noun, 0.3)
-            verb = self.pick(_TO_SOMEBODY_NAMED)
+            verb = self.pick(_ON_NAMED_PEOPLE)
         else:
             noun = self.pick(_GIVEN if kind == "given" else _TALKED_OF)
             named = NounPhrase(noun, self.pick(("the", "the", "this", "my")), self.several(noun, 0.25))
@@ -191,7 +174,7 @@ class Sampler(Relatives, Questions):
         if second.predicate is not None:
             adjective = self.pick(SUITABLE[noun])
             second.predicate = Predicate(adjective, "" if second.negated else self.pick(adjective.degrees))
-        return Sentence(main, link=LINKS["because"], second=second)
+        return _join(main, "because", second)
 
     def _about_named(self, named: NounPhrase, verb: Verb, tense: str) -> Sentence:
         main = self.feeling(named, tense)
@@ -203,13 +186,13 @@ class Sampler(Relatives, Questions):
             second.recipient = self.somebody(subject, LOCAL, True, 0.1)
         word = self.pick(("so", "but", "and"))
         second.negated = word == "but" and self.chance(0.5)
-        return Sentence(main, link=LINKS[word], second=self.settled(second))
+        return _join(main, word, self.settled(second))
 
     def infinitive(self) -> Sentence:
         """Return a sentence with a to-infinitive."""
         subject = self.subject()
         verb = VERBS[self.pick(("try", "decide", "begin", "forget to"))]
-        done = self.pick(_DONE)
+        done = self.pick(_VOLUNTARY)
         inner = Clause(subject, done)
         inner.object = self.object_of(inner, FREE)
         if done.frame == "ditransitive":
@@ -225,5 +208,4 @@ class Sampler(Relatives, Questions):
         tense = self.tense()
         main = self.clause(subject, tense, extras=0.1)
         second = self.clause(self.person(avoid=subject), tense, extras=0.1)
-        second.fronted = False
-        return Sentence(main, link=LINKS[self.pick(("and", "but"))], second=second)
+        return _join(main, self.pick(("and", "but")), second)

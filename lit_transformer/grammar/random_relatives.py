@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from lit_transformer.data.grammar.choices import PEOPLE, THINGS
-from lit_transformer.data.grammar.clauses import DIRECTED, LOCAL, LOCATED, ON_PEOPLE, ON_THINGS, VERBS_ON, Clauses
-from lit_transformer.data.grammar.function_words import PRONOUNS
-from lit_transformer.data.grammar.syntax import Clause, NounPhrase, Sentence
-from lit_transformer.data.grammar.words import DATIVE, Noun, Verb
+from lit_transformer.grammar.abstract_syntax import Clause, NounPhrase, Sentence
+from lit_transformer.grammar.entries import DATIVE, Noun, Verb
+from lit_transformer.grammar.lexicon import PRONOUNS
+from lit_transformer.grammar.random_clauses import DIRECTED, LOCATED, ON_PEOPLE, ON_THINGS, VERBS_ON, RandomClauses
+from lit_transformer.grammar.random_phrases import LOCAL, PEOPLE, THINGS
 
 _DATIVE_OR_PREPOSITION = tuple(verb for verb in ON_PEOPLE if verb.german_preposition or verb.german_case == DATIVE)
 _PLAIN_ON_PEOPLE = tuple(verb for verb in ON_PEOPLE if verb not in _DATIVE_OR_PREPOSITION)
@@ -15,8 +15,8 @@ _HEADS: dict[Verb, tuple[Noun, ...]] = {
 }
 
 
-class Relatives(Clauses):
-    """Makes relative clauses that German does not leave open to two readings.
+class RandomRelatives(RandomClauses):
+    """Draws relative clauses that have one reading in German.
 
     ``die Frau, die Anna besucht`` may visit or be visited; so a clause about people has either a thing as its object
     or its subject in a pronoun of the first or second person, or it has a verb that governs the dative or a

@@ -1,26 +1,26 @@
-"""The kinds of word of the grammar: what a lexicon entry knows about itself in English, German and French.
+"""The kinds of entry in the lexicon, with the forms of a word in English, German and French.
 
-Entries compare by identity, so that looking up a noun phrase already put into words is fast. The five persons are
-numbered I 0, you 1, he/she/it 2, we 3, they 4; ``you`` is always familiar and singular (du, tu), because English
-does not tell the others apart. German cases are numbered nominative 0, accusative 1, dative 2; German genders
-m 0, f 1, n 2, and 3 is the plural.
+Entries compare by identity, so that looking up the text of a noun phrase is fast. The five persons are numbered I 0,
+you 1, he/she/it 2, we 3, they 4; *you* is always familiar and singular (du, tu), because English does not tell the
+others apart. German cases are numbered nominative 0, accusative 1, dative 2; German genders masculine 0, feminine 1,
+neuter 2, and 3 is the plural.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
-
-Language = Literal["en", "de", "fr"]
 
 NOMINATIVE, ACCUSATIVE, DATIVE = 0, 1, 2
 MASCULINE, FEMININE, NEUTER, PLURAL = 0, 1, 2, 3
 THIRD_SINGULAR, THIRD_PLURAL = 2, 4
 
+Five = tuple[str, str, str, str, str]
+"""The forms of the five persons."""
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Noun:
-    """A noun or a name.
+    """A noun or a first name.
 
     Args:
         key: The English singular; unique.
@@ -29,10 +29,10 @@ class Noun:
         german_gender: 0, 1 or 2.
         french: Singular and plural.
         french_gender: ``m`` or ``f``.
-        natural: The English pronoun's gender: ``m`` he, ``f`` she, ``n`` it, ``?`` for a word that has none (child).
+        pronoun: The English pronoun in the singular: ``he``, ``she``, ``it``, or empty where any is used (child).
         classes: What can be done with it: ``food``, ``text``, ``human``.
-        name: Whether it is a proper name, which takes no article.
-        mass: Whether it is a mass noun: no plural, a partitive article in French.
+        number: ``mass`` (no plural; a partitive article in French), ``singular`` or ``plural`` if it is nearly always
+            used in that number, else empty; ``name`` for a name, which takes no article.
     """
 
     key: str
@@ -41,10 +41,19 @@ class Noun:
     german_gender: int
     french: tuple[str, str]
     french_gender: str
-    natural: str
+    pronoun: str
     classes: frozenset[str]
-    name: bool = False
-    mass: bool = False
+    number: str = ""
+
+    @property
+    def name(self) -> bool:
+        """Whether it is a first name."""
+        return self.number == "name"
+
+    @property
+    def mass(self) -> bool:
+        """Whether it is a mass noun."""
+        return self.number == "mass"
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -57,14 +66,14 @@ class Adjective:
         german: Positive, comparative and the stem that takes endings.
         french: Masculine and feminine singular, masculine and feminine plural, masculine before a vowel.
         before: Whether French puts it before the noun.
-        classes: The classes of the nouns it goes with.
-        degrees: What can stand before it: the empty string, ``very``, ``too``.
+        classes: The classes of the nouns that it describes.
+        degrees: What can stand before it as a predicate: the empty string, ``very``, ``too``.
     """
 
     key: str
     english: tuple[str, str]
     german: tuple[str, str, str]
-    french: tuple[str, str, str, str, str]
+    french: Five
     before: bool
     classes: frozenset[str]
     degrees: tuple[str, ...]
@@ -79,62 +88,61 @@ class Verb:
         frame: What it takes: ``intransitive``, ``located``, ``directed``, ``transitive``, ``ditransitive``,
             ``placing``, ``copula``, ``clausal``, ``infinitival``, ``weather``.
         objects: The classes of its objects.
+        companions: The prepositions of those who take part.
+        traits: Properties that ``words/verbs.tsv`` explains: ``creation``, ``involuntary``, ``place``, ...
+        stative: Whether it is a state: present only, without time, modal or frequency.
         english: Base, third person singular, past.
         particle: English particle: ``away`` of throw away.
         preposition: English preposition before the object: ``for`` of wait for.
-        english_double: Whether a pronoun can be its indirect object (gives me the book); explain always takes to.
         german: Present of the five persons.
         german_infinitive: Without the separable prefix.
         german_prefix: The separable prefix or the empty string.
         german_participle: With the prefix.
-        german_sein: Whether the perfect is made with sein.
+        german_sein: Whether the perfect is formed with sein.
         german_case: The case of the object.
         german_preposition: The preposition before the object or the empty string.
         french: Present of the five persons.
         french_infinitive: The infinitive.
         french_future: Future of the five persons.
         french_participle: Masculine singular.
-        french_etre: Whether the perfect is made with etre.
+        french_etre: Whether the perfect is formed with être.
         french_preposition: Empty for a direct object, ``à`` or ``de``.
-        french_tonic: Whether a pronoun stands after the preposition (pense à moi) and not before the verb.
         french_noun: A noun that belongs to the verb: ``visite`` of rendre visite.
-        stative: A state: present only, without time, modal or frequency.
     """
 
     key: str
     frame: str
     objects: frozenset[str]
+    companions: tuple[Preposition, ...]
+    traits: frozenset[str]
+    stative: bool
     english: tuple[str, str, str]
     particle: str
     preposition: str
-    english_double: bool
-    german: tuple[str, str, str, str, str]
+    german: Five
     german_infinitive: str
     german_prefix: str
     german_participle: str
     german_sein: bool
     german_case: int
     german_preposition: str
-    french: tuple[str, str, str, str, str]
+    french: Five
     french_infinitive: str
-    french_future: tuple[str, str, str, str, str]
+    french_future: Five
     french_participle: str
     french_etre: bool
     french_preposition: str
-    french_tonic: bool
     french_noun: str
-    stative: bool
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Modal:
-    """A modal verb: its present in each language, person by person; ``english_to`` for want to."""
+    """A modal verb: its English form for all persons but the third singular, that one, and the five persons."""
 
     key: str
     english: tuple[str, str]
-    english_to: bool
-    german: tuple[str, str, str, str, str]
-    french: tuple[str, str, str, str, str]
+    german: Five
+    french: Five
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -142,13 +150,12 @@ class Pronoun:
     """A personal or question pronoun.
 
     Args:
-        key: Unique name.
+        key: Unique name; ``anaphor`` for one that refers to a noun.
         person: 0 to 4.
         english: Subject and object form.
         german: Nominative, accusative, dative.
-        french: Subject, direct clitic, indirect clitic, form after a preposition.
+        french: Subject, direct clitic, indirect clitic, stressed form (after a preposition).
         french_gender: ``m`` or ``f``, for the participle.
-        plural: Whether French participles and adjectives take the plural.
         possessive: The possessive determiner that refers to it.
     """
 
@@ -158,8 +165,12 @@ class Pronoun:
     german: tuple[str, str, str]
     french: tuple[str, str, str, str]
     french_gender: str
-    plural: bool
     possessive: str
+
+    @property
+    def plural(self) -> bool:
+        """Whether French participles and adjectives take the plural."""
+        return self.person > THIRD_SINGULAR
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -174,31 +185,32 @@ class Preposition:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Phrase:
-    """A fixed expression of time, place, frequency or question: ``yesterday``, ``in Berlin``, ``often``, ``why``."""
+class Adverbial:
+    """A fixed expression of time, frequency or place, or a question word: *yesterday*, *often*, *in Berlin*, *why*."""
 
-    english: str
     german: str
+    english: str
     french: str
+    kind: str
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Link:
+class Conjunction:
     """What joins two clauses.
 
     Args:
         english: The English conjunction.
         german: The German one.
         french: The French one.
-        german_order: Where the German verb of the clause stands: ``last`` (weil), ``second`` (und), ``first`` after
-            an adverb that fills the place before the verb (deshalb).
-        comma: Whether English puts a comma before it.
+        german_verb: Where the German verb of the clause stands: ``last`` (weil), ``second`` (und), ``first`` after an
+            adverb that fills the place before the verb (deshalb).
+        english_comma: Whether English puts a comma before it.
         french_comma: Whether French does.
     """
 
     english: str
     german: str
     french: str
-    german_order: str
-    comma: bool
+    german_verb: str
+    english_comma: bool
     french_comma: bool

@@ -12,10 +12,10 @@ from itertools import islice, pairwise, permutations
 
 import pytest
 
-from lit_transformer.data.grammar import LANGUAGES, LARGEST, PHENOMENA, GrammarPair, english, french, generate, german
-from lit_transformer.data.grammar.phenomena import describe
-from lit_transformer.data.grammar.sampler import Sampler
 from lit_transformer.errors import UserError
+from lit_transformer.grammar import LANGUAGES, LARGEST, PHENOMENA, GrammarPair, english, french, generate, german
+from lit_transformer.grammar.phenomena import describe
+from lit_transformer.grammar.random_sentences import RandomSentences
 
 
 def made(source: str, target: str, split: str, size: int, seed: int = 1) -> list[GrammarPair]:
@@ -62,7 +62,7 @@ def test_same_arguments_give_the_same_pairs() -> None:
 
 def test_pairs_do_not_depend_on_the_hash_seed_of_the_process() -> None:
     code = (
-        "import hashlib;from lit_transformer.data.grammar import generate;"
+        "import hashlib;from lit_transformer.grammar import generate;"
         "print(hashlib.sha256(repr(list(generate('en','de','test',300,1))).encode()).hexdigest())"
     )
     here = hashlib.sha256(repr(made("en", "de", "test", 300)).encode()).hexdigest()
@@ -99,7 +99,7 @@ def test_no_text_twice_in_a_split(split: str) -> None:
 
 
 def test_translation_is_a_function_in_all_directions() -> None:
-    sampler = Sampler(random.Random("function"))
+    sampler = RandomSentences(random.Random("function"))
     languages = (english, german, french)
     seen: dict[tuple[int, int, str], str] = {}
     keys: dict[tuple[int, str], str] = {}

@@ -1,6 +1,6 @@
 """The abstract sentence, from which each language makes its own.
 
-An abstract sentence knows meaning and structure only. Order, case, agreement, auxiliaries and elision are made by
+An abstract sentence holds meaning and structure only. Order, case, agreement, auxiliaries and elision are the work of
 ``english.py``, ``german.py`` and ``french.py``.
 """
 
@@ -8,21 +8,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lit_transformer.data.grammar.function_words import third_person
-from lit_transformer.data.grammar.words import (
+from lit_transformer.grammar.entries import (
     THIRD_PLURAL,
     THIRD_SINGULAR,
     Adjective,
-    Link,
+    Adverbial,
+    Conjunction,
     Modal,
     Noun,
-    Phrase,
     Preposition,
     Pronoun,
     Verb,
 )
-
-FIRST_AND_SECOND = ("i", "you", "we")
 
 
 @dataclass(slots=True, eq=False)
@@ -59,10 +56,16 @@ class NounPhrase:
         """The possessive that refers to it, or the empty string where English has no settled one."""
         if self.plural:
             return "their"
-        return {"m": "his", "f": "her"}.get(self.noun.natural, "")
+        return {"he": "his", "she": "her"}.get(self.noun.pronoun, "")
+
+    @property
+    def indefinite(self) -> bool:
+        """Whether it has an indefinite article or none, so that its negation is German kein and French de."""
+        return self.determiner in ("a", "bare") and not self.noun.name
 
 
 Nominal = NounPhrase | Pronoun
+NO_ADVERBIAL = Adverbial("", "", "", "")
 
 
 @dataclass(slots=True, eq=False)
@@ -110,16 +113,51 @@ class Clause:
     tense: str = "present"
     object: Nominal | None = None
     recipient: Nominal | None = None
-    place: PrepositionalPhrase | Phrase | None = None
+    place: PrepositionalPhrase | Adverbial | None = None
     companion: PrepositionalPhrase | None = None
-    time: Phrase | None = None
+    time: Adverbial = NO_ADVERBIAL
     fronted: bool = False
-    frequency: Phrase | None = None
+    frequency: Adverbial = NO_ADVERBIAL
     modal: Modal | None = None
     negated: bool = False
     predicate: Predicate | None = None
     infinitive: Clause | None = None
     gap: str = ""
+
+    @property
+    def negative(self) -> bool:
+        """Whether the clause is negated by not or by never."""
+        return self.negated or self.frequency.kind == "never"
+
+    @property
+    def stated_object(self) -> Nominal | None:
+        """The object, unless it is the gap."""
+        return None if self.gap == "object" else self.object
+
+    @property
+    def stated_recipient(self) -> Nominal | None:
+        """The recipient, unless it is the gap."""
+        return None if self.gap == "recipient" else self.recipient
+
+    @property
+    def first_time(self) -> Adverbial:
+        """The expression of time at the beginning."""
+        return self.time if self.fronted else NO_ADVERBIAL
+
+    @property
+    def later_time(self) -> Adverbial:
+        """The expression of time that does not stand at the beginning."""
+        return NO_ADVERBIAL if self.fronted else self.time
+
+    @property
+    def place_and_companion(self) -> list[PrepositionalPhrase | Adverbial]:
+        """Place and companion in the order of English and French: at home with me, but for me at home."""
+        if self.companion is None:
+            return [] if self.place is None else [self.place]
+        if self.place is None:
+            return [self.companion]
+        first = self.companion.preposition.key == "for"
+        return [self.companion, self.place] if first else [self.place, self.companion]
 
 
 @dataclass(slots=True, eq=False)
@@ -131,26 +169,19 @@ class Sentence:
         question: Empty for a statement, ``yes_no``, ``subject`` (who reads), ``object`` (what, whom, which book),
             ``recipient`` (whom to) or ``adverb``.
         adverb: The question word of an ``adverb`` question: where, when, why.
-        link: What joins the second clause.
+        conjunction: What joins the second clause.
         second: The second clause.
         second_first: Whether the second clause stands before the main one.
     """
 
     main: Clause
     question: str = ""
-    adverb: Phrase | None = None
-    link: Link | None = None
+    adverb: Adverbial = NO_ADVERBIAL
+    conjunction: Conjunction | None = None
     second: Clause | None = None
     second_first: bool = False
 
-
-def refer_to(nominal: Nominal) -> Pronoun:
-    """Return the pronoun that stands for ``nominal`` once it has been named.
-
-    Args:
-        nominal: A pronoun (returned as it is) or a noun phrase, whose gender decides in each language.
-    """
-    if isinstance(nominal, Pronoun):
-        return nominal
-    noun = nominal.noun
-    return third_person(noun.natural, noun.german_gender, noun.french_gender, nominal.plural)
+    @property
+    def asked(self) -> Nominal | None:
+        """The object or recipient that is asked for."""
+        return {"object": self.main.object, "recipient": self.main.recipient}.get(self.question)

@@ -6,38 +6,27 @@ from pathlib import Path
 
 import pytest
 
-from lit_transformer.data.grammar import PHENOMENA, english, french, german
-from lit_transformer.data.grammar.adjectives import ADJECTIVES as A
-from lit_transformer.data.grammar.function_words import (
-    FREQUENCIES,
-    GOALS,
-    IT_WEATHER,
-    LINKS,
-    NEVER,
-    PLACES,
+from lit_transformer.grammar import PHENOMENA, english, french, german
+from lit_transformer.grammar.abstract_syntax import Clause, NounPhrase, Predicate, PrepositionalPhrase, Sentence
+from lit_transformer.grammar.lexicon import ADJECTIVES as A
+from lit_transformer.grammar.lexicon import (
+    ADVERBIALS,
+    BE,
+    CONJUNCTIONS,
+    MODALS,
+    NAMES,
+    NOUNS,
     PREPOSITIONS,
     PRONOUNS,
-    TIMES,
-    WHAT,
-    WHERE_TO,
-    WHO,
-    WHY,
+    VERBS,
 )
-from lit_transformer.data.grammar.nouns import NAMES, NOUNS
-from lit_transformer.data.grammar.phenomena import describe
-from lit_transformer.data.grammar.syntax import (
-    Clause,
-    NounPhrase,
-    Predicate,
-    PrepositionalPhrase,
-    Sentence,
-    refer_to,
-)
-from lit_transformer.data.grammar.verbs import BE, MODALS, VERBS
+from lit_transformer.grammar.phenomena import describe
+from lit_transformer.grammar.random_sentences import refer_to
 
-ME, YOU, HE, SHE, WE, THEY = (PRONOUNS[key] for key in ("i", "you", "he", "she", "we", "they"))
+ME, YOU, HE, SHE, IT, WE, THEY = (PRONOUNS[key] for key in ("i", "you", "he", "she", "it", "we", "they"))
+WHO, WHAT = PRONOUNS["who"], PRONOUNS["what"]
 ANNA, PAUL, EMMA = (NounPhrase(NAMES[name]) for name in ("Anna", "Paul", "Emma"))
-PHRASES = {phrase.english: phrase for table in (*TIMES.values(), PLACES, GOALS) for phrase in table}
+PHRASES = {adverbial.english: adverbial for adverbial in ADVERBIALS.values()}
 
 
 def np(noun: str, determiner: str = "the", plural: bool = False, adjective: str = "") -> NounPhrase:
@@ -112,10 +101,12 @@ MEANINGS: dict[str, Sentence] = {
     "The girl does not wait for my friend.": Sentence(
         Clause(np("girl"), VERBS["wait for"], object=np("friend", "my"), negated=True)
     ),
-    "He often thinks of me.": Sentence(Clause(HE, VERBS["think of"], object=ME, frequency=FREQUENCIES["often"])),
+    "He often thinks of me.": Sentence(Clause(HE, VERBS["think of"], object=ME, frequency=PHRASES["often"])),
     "He talked about the films.": Sentence(Clause(HE, VERBS["talk about"], "past", object=np("film", "the", True))),
     "Paul does not buy a car.": Sentence(Clause(PAUL, BUY, object=np("car", "a"), negated=True)),
-    "She never drinks water.": Sentence(Clause(SHE, VERBS["drink"], object=np("water", "bare"), frequency=NEVER)),
+    "She never drinks water.": Sentence(
+        Clause(SHE, VERBS["drink"], object=np("water", "bare"), frequency=PHRASES["never"])
+    ),
     "I did not read the newspaper yesterday.": Sentence(
         Clause(ME, READ, "past", object=np("newspaper"), negated=True, time=PHRASES["yesterday"])
     ),
@@ -127,46 +118,46 @@ MEANINGS: dict[str, Sentence] = {
     ),
     "Anna does not sleep because she must call the doctor.": Sentence(
         Clause(ANNA, VERBS["sleep"], negated=True),
-        link=LINKS["because"],
+        conjunction=CONJUNCTIONS["because"],
         second=Clause(SHE, CALL, object=np("doctor"), modal=MODALS["must"]),
     ),
     "Paul says that he closes the door.": Sentence(
-        Clause(PAUL, VERBS["say"]), link=LINKS["that"], second=Clause(HE, CLOSE, object=np("door", "the"))
+        Clause(PAUL, VERBS["say"]), conjunction=CONJUNCTIONS["that"], second=Clause(HE, CLOSE, object=np("door", "the"))
     ),
     "I do not know whether he called Emma.": Sentence(
         Clause(ME, VERBS["know that"], negated=True),
-        link=LINKS["whether"],
+        conjunction=CONJUNCTIONS["whether"],
         second=Clause(HE, CALL, "past", object=EMMA),
     ),
     "If it rains tomorrow, Anna will read a novel.": Sentence(
         Clause(ANNA, READ, "future", object=np("novel", "a")),
-        link=LINKS["if"],
-        second=Clause(IT_WEATHER, VERBS["rain"], time=PHRASES["tomorrow"]),
+        conjunction=CONJUNCTIONS["if"],
+        second=Clause(IT, VERBS["rain"], time=PHRASES["tomorrow"]),
         second_first=True,
     ),
     "The car was too expensive, so I did not buy it.": Sentence(
         Clause(CAR, BE, "past", predicate=Predicate(A["expensive"], "too")),
-        link=LINKS["so"],
+        conjunction=CONJUNCTIONS["so"],
         second=Clause(ME, BUY, "past", object=refer_to(CAR), negated=True),
     ),
     "Paul draws the cat because it is beautiful.": Sentence(
         Clause(PAUL, VERBS["draw"], object=CAT),
-        link=LINKS["because"],
+        conjunction=CONJUNCTIONS["because"],
         second=Clause(refer_to(CAT), BE, predicate=Predicate(A["beautiful"])),
     ),
     "The woman is sick, and Paul helps her.": Sentence(
         Clause(WOMAN, BE, predicate=Predicate(A["sick"])),
-        link=LINKS["and"],
+        conjunction=CONJUNCTIONS["and"],
         second=Clause(PAUL, HELP, object=refer_to(WOMAN)),
     ),
     "The cake is good, but Emma does not give it to me.": Sentence(
         Clause(CAKE, BE, predicate=Predicate(A["good"])),
-        link=LINKS["but"],
+        conjunction=CONJUNCTIONS["but"],
         second=Clause(EMMA, GIVE, object=refer_to(CAKE), recipient=ME, negated=True),
     ),
     "Paul bought the lamps because they were very old.": Sentence(
         Clause(PAUL, BUY, "past", object=LAMPS),
-        link=LINKS["because"],
+        conjunction=CONJUNCTIONS["because"],
         second=Clause(refer_to(LAMPS), BE, "past", predicate=Predicate(A["old"], "very")),
     ),
     "I read the letters that you wrote.": Sentence(
@@ -207,8 +198,8 @@ MEANINGS: dict[str, Sentence] = {
         Clause(YOU, GIVE, object=np("flower", "the", True), recipient=WHO, gap="recipient"), "recipient"
     ),
     "Who found my ring?": Sentence(Clause(WHO, VERBS["find"], "past", object=np("ring", "my")), "subject"),
-    "Where will Anna go?": Sentence(Clause(ANNA, GO, "future"), "adverb", WHERE_TO),
-    "Why do they laugh?": Sentence(Clause(THEY, VERBS["laugh"]), "adverb", WHY),
+    "Where will Anna go?": Sentence(Clause(ANNA, GO, "future"), "adverb", ADVERBIALS["wohin"]),
+    "Why do they laugh?": Sentence(Clause(THEY, VERBS["laugh"]), "adverb", PHRASES["why"]),
 }
 
 

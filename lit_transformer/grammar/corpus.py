@@ -7,11 +7,10 @@ import random
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from lit_transformer.data.grammar import english, french, german
-from lit_transformer.data.grammar.phenomena import describe
-from lit_transformer.data.grammar.sampler import Sampler
-from lit_transformer.data.grammar.syntax import Sentence
 from lit_transformer.errors import UserError
+from lit_transformer.grammar import english, french, german
+from lit_transformer.grammar.abstract_syntax import Sentence
+from lit_transformer.grammar.phenomena import describe
 
 LANGUAGES: tuple[str, ...] = ("en", "de", "fr")
 """The languages of the grammar."""
@@ -23,7 +22,7 @@ LARGEST: dict[str, int] = {"train": 3_000_000, "validation": 20_000, "test": 20_
 """The largest size of each split."""
 
 SHORTEST, LONGEST = 4, 18
-"""How many words, as white space divides them, a sentence has on either side."""
+"""The least and the greatest number of words, separated by white space, of a sentence on either side."""
 
 _REALISE: dict[str, Callable[[Sentence], str]] = {"en": english.realise, "de": german.realise, "fr": french.realise}
 
@@ -46,15 +45,19 @@ def split_of(key: str) -> str:
     return "validation" if place < 13 else "test" if place < 26 else "train"
 
 
-def _digest(text: str) -> int:
-    return int.from_bytes(hashlib.blake2b(text.encode("utf-8"), digest_size=8).digest(), "big")
+def _digest(text: str) -> bytes:
+    return hashlib.blake2b(text.encode("utf-8"), digest_size=8).digest()
+
+
+def _fits(text: str) -> bool:
+    return SHORTEST <= text.count(" ") + 1 <= LONGEST
 
 
 def _check(source_language: str, target_language: str, split: str, size: int) -> None:
     for flag, language in (("source_language", source_language), ("target_language", target_language)):
         if language not in LANGUAGES:
             raise UserError(
-                f"--data.{flag} is {language!r}, but the grammar corpus speaks only {', '.join(LANGUAGES)}. "
+                f"--data.{flag} is {language!r}, but the languages of the grammar corpus are {', '.join(LANGUAGES)}. "
                 "Choose one of these, or another dataset."
             )
     if source_language == target_language:
@@ -72,7 +75,7 @@ def _check(source_language: str, target_language: str, split: str, size: int) ->
 
 
 def generate(source_language: str, target_language: str, split: str, size: int, seed: int) -> Iterator[GrammarPair]:
-    """Make the pairs of one split.
+    """Generate the pairs of one split.
 
     The seed decides which sentences are drawn for training, and nothing else: validation and test are the same for
     every seed and training size, so that scores of different runs can be compared. A smaller split is the beginning
@@ -98,22 +101,27 @@ def generate(source_language: str, target_language: str, split: str, size: int, 
 
 
 def _pairs(source_language: str, target_language: str, split: str, size: int, seed: int) -> Iterator[GrammarPair]:
+    # Not before the first pair is asked for: the word lists are read when it is imported.
+    from lit_transformer.grammar.random_sentences import RandomSentences
+
     name = f"{split} {seed}" if split == "train" else split
-    sampler = Sampler(random.Random(name))
+    sentences = RandomSentences(random.Random(name))
     to_source, to_target = _REALISE[source_language], _REALISE[target_language]
-    seen_sources: set[int] = set()
-    seen_targets: set[int] = set()
+    seen_sources: set[bytes] = set()
+    seen_targets: set[bytes] = set()
     made = 0
     while made < size:
-        sentence = sampler.sentence()
+        sentence = sentences.sentence()
         phenomena, key = describe(sentence)
         if split_of(key) != split:
             continue
-        source, target = to_source(sentence), to_target(sentence)
-        if not all(SHORTEST <= text.count(" ") + 1 <= LONGEST for text in (source, target)):
+        source = to_source(sentence)
+        source_digest = _digest(source)
+        if not _fits(source) or source_digest in seen_sources:
             continue
-        source_digest, target_digest = _digest(source), _digest(target)
-        if source_digest in seen_sources or target_digest in seen_targets:
+        target = to_target(sentence)
+        target_digest = _digest(target)
+        if not _fits(target) or target_digest in seen_targets:
             continue
         seen_sources.add(source_digest)
         seen_targets.add(target_digest)
