@@ -9,12 +9,12 @@ import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
-from lit_transformer import __version__
 from lit_transformer.errors import FirstProcessGoneError, UserError
 from lit_transformer.other_processes import leave_process_group, lost_connection
 from lit_transformer.parser_messages import parser_line
 from lit_transformer.signals import Terminated, ended_by_sigterm
 from lit_transformer.terminal import QUIET, is_first_process, is_live, is_quiet
+from lit_transformer.version import __version__
 
 DEBUG = "LIT_TRANSFORMER_DEBUG"
 # What Lightning says in every run, whatever happens in it.

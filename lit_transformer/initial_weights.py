@@ -14,11 +14,11 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
-from lit_transformer import __version__
 from lit_transformer.checkpoints import INITIAL_WEIGHTS, read_checkpoint, run_folder_of
 from lit_transformer.errors import UserError
 from lit_transformer.files import write_bytes
 from lit_transformer.model import Transformer, TransformerConfig, seeded_transformer, tensors_digest
+from lit_transformer.version import __version__
 
 log = logging.getLogger(__name__)
 

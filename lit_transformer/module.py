@@ -15,7 +15,6 @@ from torch.optim import Adam, Optimizer
 from torch.optim.lr_scheduler import LambdaLR
 from typing_extensions import override
 
-from lit_transformer import __version__
 from lit_transformer.bleu import CorpusBLEU
 from lit_transformer.checkpoints import CHECKPOINT_FORMAT, INITIAL_WEIGHTS
 from lit_transformer.chrf import CorpusChrF
@@ -33,6 +32,7 @@ from lit_transformer.model import (
 from lit_transformer.recipe import check_recipe, learning_parameters, learning_rate_factor, set_peak_rate, step_seed
 from lit_transformer.split_scoring import SplitScoring
 from lit_transformer.translations import Translation
+from lit_transformer.version import __version__
 
 log = logging.getLogger(__name__)
 

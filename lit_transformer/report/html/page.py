@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from importlib import resources
 from typing import Any
 
-from lit_transformer import __version__
 from lit_transformer.report.html.section import Section
+from lit_transformer.version import __version__
 
 _PACKAGE = "lit_transformer.report.html"
 
