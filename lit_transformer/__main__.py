@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from lit_transformer.errors import FirstProcessGoneError, UserError
+from lit_transformer.flags import EVERYWHERE
 from lit_transformer.other_processes import leave_process_group, lost_connection
 from lit_transformer.parser_messages import parser_line
 from lit_transformer.signals import Terminated, ended_by_sigterm
@@ -131,8 +132,8 @@ def overview() -> str:
         "usage: lit-transformer COMMAND [--config FILE]... [--OPTION VALUE]...\n\n"
         f"commands:\n{commands}\n\n"
         "lit-transformer COMMAND --help lists the options of a command, --print_config their values.\n"
-        "A later --config and an option win over an earlier one. --quiet shows nothing\n"
-        "but translations, warnings and errors; --debug shows where an error comes from."
+        "A later --config and an option win over an earlier one.\n"
+        f"{EVERYWHERE}"
     )
 
 

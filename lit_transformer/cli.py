@@ -33,6 +33,7 @@ from lit_transformer.default_callbacks import (
 from lit_transformer.errors import UserError
 from lit_transformer.files import write_text
 from lit_transformer.fit_settings import CheckpointSettings, EarlyStoppingSettings, SampleSettings
+from lit_transformer.flags import EVERYWHERE, accept_flags
 from lit_transformer.loggers import run_loggers
 from lit_transformer.module import LitTransformer
 from lit_transformer.other_processes import end_launched
@@ -124,6 +125,9 @@ class TransformerCLI(LightningCLI):
 
     @override
     def parse_arguments(self, parser: LightningArgumentParser, args: ArgsType) -> None:
+        for name, each in self._subcommand_parsers.items():
+            each.prog, each.epilog = f"lit-transformer {name}", EVERYWHERE
+            accept_flags(each, classes=["trainer.callbacks"])
         self.parent: str | None = None
         self.structure_before: dict[str, Any] = {}
         typed = [arg for arg in sys.argv[1:] if not arg.startswith("--print_config")]

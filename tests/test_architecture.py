@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[1]
 # and what stands on the floors below it.
 FLOORS = (
     {"errors", "version"},
-    {"files", "components", "other_processes", "signals", "terminal"},
+    {"files", "components", "flags", "other_processes", "signals", "terminal"},
     {"bleu", "data", "checkpoints", "checkpoint_settings", "fit_settings", "metrics_log", "recipe", "run_folder"},
     {"tracking"},
     {"model", "loggers", "progress", "terminal_tables", "translations"},
