@@ -34,6 +34,7 @@ FLOOR = {unit: floor for floor, units in enumerate(FLOORS) for unit in units}
 BELONGS_TO = {
     "analysis_config": "analysis",
     "chrf": "bleu",
+    "corpus_choice": "cli",
     "default_callbacks": "cli",
     "parser_messages": "errors",
     "scoring": "analysis",

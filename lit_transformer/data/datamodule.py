@@ -47,7 +47,7 @@ class TranslationDataModule(pl.LightningDataModule):
         source_language: Code of the language to translate from, such as en.
         target_language: Code of the language to translate into, such as de.
         dataset: grammar (the built-in synthetic corpus), the name or local folder of a Hugging Face data set, or null
-            to read the files given as train, validation and test.
+            to read the files given as train, validation and test. On the command line, naming files is enough.
         dataset_config: Configuration of the Hugging Face data set, such as de-en.
         dir: Folder put before relative file names.
         train: Training split: a file name, or a split name of the data set. In a file name {lang} stands for the
