@@ -114,9 +114,9 @@ def _checked(settings: CorpusSettings, split: Split) -> tuple[str | None, int | 
     files += [f"--data.{name} {value!r}" for name, value in places.items() if value is not None]
     if settings.dataset == GRAMMAR and files:
         raise UserError(
-            f"{', '.join(files)}: the built-in grammar corpus has no files and no configurations. Set --data.dataset "
-            "null to read files, which --data.train and its like name, or name a Hugging Face data set with "
-            "--data.dataset."
+            f"{', '.join(files)}: the built-in grammar corpus has no files and no configurations. To read files, leave "
+            "--data.dataset out (or give --data.dataset null) and name them with --data.train, --data.validation and "
+            "--data.test; to read a Hugging Face data set, name it with --data.dataset."
         )
     return names[split], sizes[split]
 

@@ -291,7 +291,7 @@ class TestGrammar:
     [
         (CorpusSettings(target_language="en"), "are both 'en'"),
         (CorpusSettings(train="t.{lang}"), r"--data\.train 't.\{lang\}': the built-in grammar .* --data\.dataset null"),
-        (CorpusSettings(dir="d"), r"--data\.dir 'd': the built-in grammar .* --data\.dataset null .* --data\.train"),
+        (CorpusSettings(dir="d"), r"--data\.dir 'd': the built-in grammar .* --data\.dataset null.* --data\.train"),
         (CorpusSettings(dataset_config="de-en"), r"--data\.dataset_config 'de-en': the built-in grammar"),
         (CorpusSettings(train_size=0), r"--data\.train_size is 0; it must be at least 1"),
         (CorpusSettings(dataset=None, test="t.tsv"), r"no file for the split 'train': give --data\.train"),

@@ -154,7 +154,7 @@ class TestEveryScorer:
 
 class TestOptions:
     def test_a_dry_run_only_tells(self, trained: Path, tmp_path: Path) -> None:
-        finished = succeed(of("analyze", trained, "--config", "analysis.yaml", "--dry_run", "true"), tmp_path)
+        finished = succeed(of("analyze", trained, "--config", "analysis.yaml", "--dry_run"), tmp_path)
         text = " ".join(finished.output.decode().split())
         # Of criticality, alpha 0 of each of the 8 components is certain, and alpha 0.1 to 0.9 are not.
         assert "ContributionScore │ 9 │ 0 │ 0" in text
