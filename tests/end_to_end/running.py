@@ -262,6 +262,7 @@ RESULTS = ("scores.csv", "scores.json", "criticality_curves.csv", "group_ablatio
 def results(output: Path) -> dict[str, bytes]:
     """Every file of an analysis that must not depend on how it was made; times and settings are left out."""
     folder = output / "analysis/average"
-    paths = [*folder.glob("evaluations/*"), *(folder / "selected").iterdir(), *output.glob("report/*.png")]
+    # A process that is killed while it writes leaves a temporary file, whose name begins with a dot.
+    paths = [*folder.glob("evaluations/[!.]*"), *(folder / "selected").iterdir(), *output.glob("report/*.png")]
     assert {folder / "selected" / name for name in RESULTS} <= set(paths)
     return {str(path.relative_to(output)): path.read_bytes() for path in paths if path.name != "config.yaml"}
