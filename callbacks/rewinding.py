@@ -17,7 +17,8 @@ from callbacks.component_choice import ComponentChoice
 from callbacks.hooks import typed_hook
 from lit_transformer.errors import UserError
 from lit_transformer.model import fresh_seed
-from lit_transformer.model.surgery import component_parameters, redrawn
+from lit_transformer.model.seeded import redrawn
+from lit_transformer.model.surgery import component_parameters
 from lit_transformer.runs.checkpoints import FOLDER, read_checkpoint, run_folder_of
 from lit_transformer.training.initial_weights import initial_weights_digest, initial_weights_of
 from lit_transformer.training.module import LitTransformer

@@ -15,7 +15,7 @@ from callbacks.replacement_schedule import ReplacementSchedule
 from lit_transformer.components import kind_of
 from lit_transformer.errors import UserError
 from lit_transformer.model import FeedForward
-from lit_transformer.model.surgery import component_parameters, narrowed
+from lit_transformer.model.surgery import component_parameters
 from lit_transformer.training.module import LitTransformer
 from lit_transformer.training.recipe import step_seed
 from lit_transformer.training.trainer import Trainer
@@ -109,7 +109,7 @@ class Theseus(ComponentSuccession):
             function = network.components()[name].function
             assert isinstance(function, FeedForward)
             assert self.size is not None
-            network.narrow(name, narrowed(function, self.size))
+            network.narrow(name, function.narrowed(self.size))
             pl_module.born |= set(component_parameters(network, name))
 
     @override

@@ -13,6 +13,9 @@ from lit_transformer.errors import UserError
 _VOCABULARY = {"group": "vocabulary"}
 _REGULARIZATION = {"group": "regularization"}
 
+ATTENTION_KINDS = tuple(kind for kind in KINDS if not kind.endswith("ff"))
+DEFAULT_ATTENTION = "dot_product"
+
 
 @dataclass(frozen=True)
 class Structure:
@@ -34,6 +37,7 @@ class Structure:
         pruned: Ids of the components that the model does not have, in canonical order; all others keep their ids.
         feed_forward_sizes: Width of the hidden layer of single feed-forward components, by id, where it is another one.
         layer_drop: By kind of component, the probability that a training step goes without one (Fan et al. 2020).
+        attention: By kind of component, the name of its attention; ``dot_product`` where none is given.
     """
 
     source_vocab_size: int = field(default=0, metadata=_VOCABULARY)
@@ -51,6 +55,7 @@ class Structure:
     pruned: tuple[str, ...] = ()
     feed_forward_sizes: Mapping[str, int] = field(default_factory=dict)
     layer_drop: Mapping[str, float] = field(default_factory=dict, metadata=_REGULARIZATION)
+    attention: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Refuse sizes that no model can have.
@@ -94,6 +99,11 @@ class Structure:
                     f"--model.layer_drop has {kind!r}: {probability!r}; give a probability from 0 to below 1 for each "
                     f"of {', '.join(KINDS)} that is to be dropped, such as '{{d:sa: 0.2}}'."
                 )
+        for kind in self.attention:
+            if kind not in ATTENTION_KINDS:
+                raise UserError(
+                    f"--model.attention has {kind!r}; give an attention for any of {', '.join(ATTENTION_KINDS)}."
+                )
 
     @classmethod
     def of(cls, hparams: Mapping[str, Any]) -> Structure:
@@ -127,6 +137,10 @@ class Structure:
     def whole(self) -> Structure:
         """The structure before anything was pruned or narrowed."""
         return replace(self, pruned=(), feed_forward_sizes={})
+
+    def attention_of(self, kind: str) -> str:
+        """Return the name of the attention of a kind of component, such as ``d:sa``."""
+        return self.attention.get(kind, DEFAULT_ATTENTION)
 
     def differences(self, other: Structure) -> list[str]:
         """Return the names of the fields of the architecture in which two structures differ."""

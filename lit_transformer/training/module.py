@@ -27,6 +27,7 @@ from lit_transformer.model import (
     teacher_forced_losses,
     weights_digest,
 )
+from lit_transformer.model.attention import attention_class
 from lit_transformer.runs.checkpoints import CHECKPOINT_FORMAT, INITIAL_WEIGHTS
 from lit_transformer.structure import Structure
 from lit_transformer.training.recipe import (
@@ -70,6 +71,7 @@ class LitTransformer(pl.LightningModule):
         chrf: Also log chrF.
         layer_drop: By kind of component (d:sa), the probability that a training step goes without one: LayerDrop, for
             models that are to be pruned.
+        attention: By kind of component (e:sa, d:sa, d:ea), the name of its attention; dot_product where none is given.
         schedule_start: Optimizer steps that the schedule counts as done at the start: to replay the end of an earlier
             run's (learning-rate rewinding, Renda et al. 2020), its steps minus those of this run.
         pruned: Ids of components that the model does not have; see `callbacks.ComponentPruning`.
@@ -107,6 +109,7 @@ class LitTransformer(pl.LightningModule):
         bleu_lowercase: bool = False,
         chrf: bool = False,
         layer_drop: dict[str, float] | None = None,
+        attention: dict[str, str] | None = None,
         schedule_start: int = 0,
         pruned: list[str] | None = None,
         feed_forward_sizes: dict[str, int] | None = None,
@@ -120,8 +123,10 @@ class LitTransformer(pl.LightningModule):
         self.save_hyperparameters(ignore=["decoding", "adam_betas"])
         # Checkpoints hold plain types only, so that they can be read in five years and with weights_only=True. The
         # structure is checked now, not after the corpus was read.
-        structure = self.structure.as_hparams()
-        self.save_hyperparameters({"decoding": asdict(decoding), "adam_betas": list(adam_betas), **structure})
+        plain = {"decoding": asdict(decoding), "adam_betas": list(adam_betas), **self.structure.as_hparams()}
+        self.save_hyperparameters(plain)
+        for kind in self.structure.attention:
+            attention_class(self.structure, kind)
         self.decoding = decoding
         self.bleu = CorpusBLEU(tokenize=bleu_tokenize, lowercase=bleu_lowercase)
         self.chrf = CorpusChrF() if chrf else None

@@ -5,9 +5,10 @@ from typing import Literal
 
 import pytest
 import torch
+from tests.special import BOS, EOS, PAD
 
 from benchmarks.support.peers import converted, ctranslate2, marian
-from lit_transformer.decoding import BOS, EOS, PAD, DecodingSettings
+from lit_transformer.decoding import DecodingSettings
 from lit_transformer.model import Transformer, TransformerConfig, seeded_transformer
 
 

@@ -2,9 +2,10 @@ from __future__ import annotations
 
 import pytest
 import torch
+from tests.special import EOS
 from torch import nn
 
-from lit_transformer.decoding import EOS, CorpusDecoder, DecodingSettings, decode
+from lit_transformer.decoding import CorpusDecoder, DecodingSettings, decode
 from lit_transformer.model import Transformer, TransformerConfig
 
 BATCHES = [

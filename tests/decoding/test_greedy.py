@@ -2,9 +2,10 @@ from __future__ import annotations
 
 import pytest
 import torch
+from tests.special import EOS
 from torch import Tensor, nn
 
-from lit_transformer.decoding import EOS, DecodingSettings, Hypotheses, decode
+from lit_transformer.decoding import DecodingSettings, Hypotheses, decode
 from lit_transformer.decoding.beam import beam_search
 from lit_transformer.model import Transformer, TransformerConfig
 

@@ -6,8 +6,9 @@ import pytest
 import torch
 
 from lit_transformer.importance.sizes import component_sizes, decoder_layer_size, model_size
-from lit_transformer.model import Transformer
+from lit_transformer.model import ATTENTIONS, Transformer
 from lit_transformer.structure import Structure
+from tests.model.attention.uniform import UniformAttention
 
 SMALL = Structure(encoder_layers=2, decoder_layers=3, d_model=12, feed_forward=20, heads=2)
 
@@ -43,6 +44,14 @@ def test_shared_parameters_are_counted_once(tie: str, tables: int) -> None:
     structure = Structure.of({**SMALL.as_hparams(), "tie_embeddings": tie})
     size = {words: model_size(replace(structure, source_vocab_size=words, target_vocab_size=words)) for words in (8, 9)}
     assert size[9] - size[8] == tables * structure.d_model
+
+
+def test_an_attention_of_another_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(ATTENTIONS, "uniform", UniformAttention)
+    structure = replace(SMALL, attention={"d:sa": "uniform"})
+    own, other = component_sizes(SMALL), component_sizes(structure)
+    assert {name for name, size in other.items() if size != own[name]} == {"d:sa:1", "d:sa:2", "d:sa:3"}
+    assert decoder_layer_size(SMALL) - decoder_layer_size(structure) == own["d:sa:1"] - other["d:sa:1"] > 0
 
 
 def test_counting_draws_no_random_numbers() -> None:

@@ -99,7 +99,7 @@ class TestHyperParameters:
 
     def test_those_of_an_older_checkpoint_make_it_too(self) -> None:
         module = small()
-        later = {"pruned", "feed_forward_sizes", "layer_drop"}
+        later = {"pruned", "feed_forward_sizes", "layer_drop", "attention"}
         again = LitTransformer(**{name: value for name, value in module.hparams.items() if name not in later})
         assert dict(again.hparams) == dict(module.hparams)
 

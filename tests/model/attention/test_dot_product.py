@@ -3,14 +3,14 @@ from __future__ import annotations
 import pytest
 import torch
 
-from lit_transformer.model import Attention, KeyValues
+from lit_transformer.model.attention import DotProductAttention, KeyValues
 
 
 @torch.no_grad()
 def test_each_projection_starts_within_its_own_xavier_bound() -> None:
     # As one matrix of (3 * d_model, d_model), its bound would be smaller by the square root of 2.
     torch.manual_seed(1)
-    attention = Attention(96, 4, 0.0)
+    attention = DotProductAttention(96, 4, 0.0)
     bound = (6 / (96 + 96)) ** 0.5
     for weight in (*attention.in_projection.weight.chunk(3), attention.out_projection.weight):
         assert 0.98 * bound < float(weight.abs().max()) <= bound
@@ -22,7 +22,7 @@ def test_each_projection_starts_within_its_own_xavier_bound() -> None:
 @torch.no_grad()
 def test_attends_to_what_the_mask_leaves() -> None:
     torch.manual_seed(2)
-    attention, x = Attention(16, 2, 0.0).double().eval(), torch.randn(1, 4, 16, dtype=torch.float64)
+    attention, x = DotProductAttention(16, 2, 0.0).double().eval(), torch.randn(1, 4, 16, dtype=torch.float64)
     mask = torch.tensor([False, False, True, True])[None, None, None, :]
     changed = x.clone()
     changed[:, 2:] = 5.0
@@ -33,13 +33,13 @@ def test_attends_to_what_the_mask_leaves() -> None:
 @torch.no_grad()
 def test_rows_of_one_beam_share_a_row_of_keys() -> None:
     torch.manual_seed(3)
-    attention = Attention(16, 2, 0.0).double().eval()
+    attention = DotProductAttention(16, 2, 0.0).double().eval()
     memory, x = torch.randn(3, 5, 16, dtype=torch.float64), torch.randn(12, 1, 16, dtype=torch.float64)
     mask = torch.zeros(3, 1, 1, 5, dtype=torch.bool)
     mask[1, ..., 3:] = True
-    shared = attention.attend_to(x, *attention.keys_values(memory), mask)
-    repeated = attention.keys_values(memory.repeat_interleave(4, dim=0))
-    expected = attention.attend_to(x, *repeated, mask.repeat_interleave(4, dim=0))
+    shared = attention.attend_to(x, attention.source_cache(memory), mask)
+    repeated = attention.source_cache(memory.repeat_interleave(4, dim=0))
+    expected = attention.attend_to(x, repeated, mask.repeat_interleave(4, dim=0))
     assert torch.allclose(shared, expected, rtol=0.0, atol=1e-12)
 
 

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from typing import Self
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
+from typing_extensions import override
 
+from lit_transformer.model.attention.base import Attention
 from lit_transformer.model.dropout import dropout
+from lit_transformer.structure import Structure
 
 
 class KeyValues:
@@ -63,7 +68,37 @@ def _with_capacity(buffer: Tensor, length: int, capacity: int) -> Tensor:
     return larger
 
 
-class Attention(nn.Module):
+@dataclass(frozen=True)
+class SourceKeyValues:
+    """Keys and values of source positions.
+
+    Args:
+        keys: ``(batch, heads, source_length, head_size)``.
+        values: ``(batch, heads, source_length, head_size)``.
+    """
+
+    keys: Tensor
+    values: Tensor
+
+    @property
+    def tensors(self) -> tuple[Tensor, ...]:
+        """Keys and values."""
+        return self.keys, self.values
+
+    def select(self, sentences: Tensor, length: int) -> SourceKeyValues:
+        """Return these sentences, ``(new_batch,)``, with their first positions, as many as the longest has."""
+        return SourceKeyValues(self.keys[sentences, :, :length], self.values[sentences, :, :length])
+
+
+class PackedLinear(nn.Linear):
+    """A linear layer of which some outputs can be computed alone."""
+
+    def forward(self, x: Tensor, columns: slice | None = None) -> Tensor:
+        """Return some of the outputs, ``(..., columns)``; all by default."""
+        return super().forward(x) if columns is None else F.linear(x, self.weight[columns], self.bias[columns])
+
+
+class DotProductAttention(Attention):
     """Multi-head attention whose query, key and value projections lie in one matrix, in this order.
 
     Args:
@@ -76,7 +111,7 @@ class Attention(nn.Module):
         super().__init__()
         self.heads = heads
         self.dropout = dropout
-        self.in_projection = nn.Linear(d_model, 3 * d_model)
+        self.in_projection = PackedLinear(d_model, 3 * d_model)
         self.out_projection = nn.Linear(d_model, d_model)
         for projection in self.in_projection.weight.chunk(3):
             nn.init.xavier_uniform_(projection)
@@ -84,61 +119,39 @@ class Attention(nn.Module):
         nn.init.zeros_(self.in_projection.bias)
         nn.init.zeros_(self.out_projection.bias)
 
-    def forward(self, x: Tensor, mask: Tensor | None, past: KeyValues | None = None) -> Tensor:
-        """Self-attention: each position attends to those before it that the mask leaves.
+    @classmethod
+    @override
+    def of(cls, structure: Structure, kind: str) -> Self:
+        return cls(structure.d_model, structure.heads, structure.attention_dropout)
 
-        Args:
-            x: ``(batch, length, d_model)``.
-            mask: True where a query must not look, broadcastable to ``(batch, heads, length, past + length)``.
-            past: The positions before ``x``; the keys and values of ``x`` are added to it.
+    @property
+    @override
+    def output_layer(self) -> nn.Module:
+        return self.out_projection
 
-        Returns:
-            ``(batch, length, d_model)``.
-        """
+    @override
+    def new_past(self) -> KeyValues:
+        return KeyValues()
+
+    @override
+    def forward(self, x: Tensor, mask: Tensor | None, past: KeyValues | None = None) -> Tensor:  # type: ignore[override]
         queries, keys, values = (self._split(part) for part in self.in_projection(x).chunk(3, dim=-1))
         if past is not None:
             keys, values = past.append(keys, values)
         return self._attend(queries, keys, values, mask)
 
-    def keys_values(self, memory: Tensor) -> tuple[Tensor, Tensor]:
-        """Project the states that `attend_to` will look at, once for all steps.
-
-        Args:
-            memory: ``(batch, source_length, d_model)``.
-
-        Returns:
-            Keys and values, each ``(batch, heads, source_length, head_size)``.
-        """
-        d_model = memory.size(-1)
-        keys, values = self.projected(memory, slice(d_model, None)).chunk(2, dim=-1)
+    @override
+    def source_cache(self, memory: Tensor) -> SourceKeyValues:
+        keys, values = self.in_projection(memory, slice(memory.size(-1), None)).chunk(2, dim=-1)
         # Every step multiplies them: strided, they would be copied each time.
-        return self._split(keys).contiguous(), self._split(values).contiguous()
+        return SourceKeyValues(self._split(keys).contiguous(), self._split(values).contiguous())
 
-    def attend_to(self, x: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None) -> Tensor:
-        """Source-target attention. Several rows of ``x`` may share one row of keys (the hypotheses of a beam).
-
-        Args:
-            x: ``(batch * beam, length, d_model)``.
-            keys: ``(batch, heads, source_length, head_size)``.
-            values: ``(batch, heads, source_length, head_size)``.
-            mask: True where a query must not look, broadcastable to ``(batch, heads, length, source_length)``.
-
-        Returns:
-            ``(batch * beam, length, d_model)``.
-        """
+    @override
+    def attend_to(self, x: Tensor, source: SourceKeyValues, mask: Tensor | None) -> Tensor:  # type: ignore[override]
         rows, length, d_model = x.shape
-        x = x.reshape(keys.size(0), -1, d_model)
-        queries = self._split(self.projected(x, slice(d_model)))
-        return self._attend(queries, keys, values, mask).reshape(rows, length, d_model)
-
-    def projected(self, x: Tensor, columns: slice) -> Tensor:
-        """Return some columns of the projection to queries, keys and values, ``(..., columns)``.
-
-        Args:
-            x: ``(..., d_model)``.
-            columns: Which of the ``3 * d_model``.
-        """
-        return F.linear(x, self.in_projection.weight[columns], self.in_projection.bias[columns])
+        x = x.reshape(source.keys.size(0), -1, d_model)
+        queries = self._split(self.in_projection(x, slice(d_model)))
+        return self._attend(queries, source.keys, source.values, mask).reshape(rows, length, d_model)
 
     def _split(self, x: Tensor) -> Tensor:
         batch, length, d_model = x.shape
