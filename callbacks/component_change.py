@@ -13,7 +13,6 @@ import pytorch_lightning as pl
 from typing_extensions import override
 
 from callbacks.hooks import typed_hook
-from lit_transformer.components import component_ids
 from lit_transformer.errors import UserError
 from lit_transformer.files import write_text
 from lit_transformer.importance.score_table import read_scores
@@ -176,8 +175,7 @@ class ComponentChange(pl.Callback, ABC):
         Raises:
             UserError: A selector matches nothing, or the scores are missing, another checkpoint's, or lack something.
         """
-        layers = [pl_module.hparams[name] for name in ("encoder_layers", "decoder_layers", "pruned")]
-        self.chosen = self.selection.of(component_ids(*layers), self._scores(trainer))
+        self.chosen = self.selection.of(pl_module.structure.components, self._scores(trainer))
 
     def _scores(self, trainer: Trainer) -> dict[str, Any] | None:
         if not self.selection.needs_scores:

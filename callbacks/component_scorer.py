@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import pytorch_lightning as pl
 
-from lit_transformer.components import component_ids, kind_of, layer_of, select
+from lit_transformer.components import kind_of, layer_of, select
 from lit_transformer.console.progress import EvaluationProgress
 from lit_transformer.errors import UserError
 from lit_transformer.importance.endless import endless_line
@@ -56,8 +56,7 @@ class ComponentScorer(pl.Callback, ABC):
         Raises:
             UserError: A selector matches nothing in this model.
         """
-        structure = [pl_module.hparams[name] for name in ("encoder_layers", "decoder_layers", "pruned")]
-        select(trainer.analysis_settings.components or self.components, component_ids(*structure))
+        select(trainer.analysis_settings.components or self.components, pl_module.structure.components)
 
     @property
     def makes(self) -> str:

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from typing_extensions import override
 
 from callbacks.component_scorer import ComponentScorer, refuse_unused
-from lit_transformer.components import canonical_key, component_ids, kind_of, select
+from lit_transformer.components import canonical_key, kind_of, select
 from lit_transformer.console.tables import print_group_ablation
 from lit_transformer.console.terminal import say
 from lit_transformer.errors import UserError
@@ -99,8 +99,7 @@ class GroupAblation(ComponentScorer):
             UserError: A selector matches nothing, or there are fewer than k components.
         """
         super().check(trainer, pl_module)
-        structure = [pl_module.hparams[name] for name in ("encoder_layers", "decoder_layers", "pruned")]
-        chosen = select(trainer.analysis_settings.components or self.components, component_ids(*structure))
+        chosen = select(trainer.analysis_settings.components or self.components, pl_module.structure.components)
         self._count(chosen)
 
     @property

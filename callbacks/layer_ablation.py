@@ -8,7 +8,7 @@ from typing import Any
 from typing_extensions import override
 
 from callbacks.component_scorer import ComponentScorer
-from lit_transformer.components import component_ids, layer_of, select
+from lit_transformer.components import layer_of, select
 from lit_transformer.console.tables import print_layer_ablation
 from lit_transformer.console.terminal import say
 from lit_transformer.errors import UserError
@@ -57,8 +57,7 @@ class LayerAblation(ComponentScorer):
             UserError: A selector matches nothing, or there are too few layers.
         """
         super().check(trainer, pl_module)
-        structure = [pl_module.hparams[name] for name in ("encoder_layers", "decoder_layers", "pruned")]
-        existing = component_ids(*structure)
+        existing = pl_module.structure.components
         self._layers(existing, select(trainer.analysis_settings.components or self.components, existing))
 
     @override

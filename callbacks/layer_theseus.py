@@ -75,7 +75,7 @@ class LayerTheseus(Succession):
         network = pl_module.network
         before = sum(parameter.numel() for parameter in network.parameters())
         predecessors = cut_decoder(network, self.group)
-        pl_module.hparams["decoder_layers"] = network.config.decoder_layers
+        pl_module.set_structure(network.config)
         self._attach(network, predecessors)
         after = sum(parameter.numel() for parameter in network.parameters())
         log.info("%d decoder layers in the place of %d.", len(self._layers), len(predecessors))

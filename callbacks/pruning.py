@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from typing_extensions import override
 
 from callbacks.component_succession import ComponentSuccession, copies
 from callbacks.hooks import typed_hook
-from lit_transformer.components import component_ids
 from lit_transformer.errors import UserError
 from lit_transformer.model import Transformer, fresh_seed, seeded_transformer
 from lit_transformer.model.surgery import component_parameters
@@ -74,7 +73,7 @@ class ComponentPruning(ComponentSuccession):
         removed = {name: sum(p.numel() for p in component_parameters(network, name).values()) for name in chosen}
         predecessors = copies(network, chosen) if self.every_n_steps else {}
         network.prune(chosen)
-        pl_module.hparams["pruned"] = list(network.config.pruned)
+        pl_module.set_structure(network.config)
         self._start_anew(trainer, pl_module)
         self.attach(network, predecessors)
         after = _size(network)
@@ -84,13 +83,10 @@ class ComponentPruning(ComponentSuccession):
 
     def _change_structure(self, pl_module: LitTransformer) -> dict[str, Any]:
         """Change the structure of a model that is trained from scratch, and may not be made yet."""
-        hparams, chosen = pl_module.hparams, self.chosen
-        every = component_ids(hparams["encoder_layers"], hparams["decoder_layers"])
+        before, chosen = pl_module.structure, self.chosen
+        pl_module.set_structure(replace(before, pruned=(*before.pruned, *chosen)))
         if hasattr(pl_module, "network"):
             pl_module.network.prune(chosen)
-        gone = {*hparams["pruned"], *chosen}
-        hparams["pruned"] = [name for name in every if name in gone]
-        pl_module.check_structure()
         log.info("Without %s.", ", ".join(chosen))
         return {"from_scratch": True}
 

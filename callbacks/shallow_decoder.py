@@ -11,15 +11,15 @@ from typing_extensions import override
 
 from callbacks.component_choice import ComponentChoice
 from lit_transformer.errors import UserError
-from lit_transformer.importance.matching import Match, Structure, most_components, nearest_count, nearest_depth
+from lit_transformer.importance.matching import Match, most_components, nearest_count, nearest_depth
 from lit_transformer.importance.score_table import read_scores
+from lit_transformer.importance.sizes import component_sizes
 from lit_transformer.runs.checkpoints import find_checkpoint, read_checkpoint
+from lit_transformer.structure import Structure
 from lit_transformer.training.module import LitTransformer
 from lit_transformer.training.trainer import Trainer
 
 log = logging.getLogger(__name__)
-
-SHARED = ("encoder_layers", "decoder_layers", "d_model", "feed_forward", "norm")
 
 
 @dataclass(eq=False, repr=False)
@@ -64,7 +64,7 @@ class ShallowDecoder(ComponentChoice):
 
     @override
     def choose(self, trainer: Trainer, pl_module: LitTransformer) -> None:
-        base = Structure.of(pl_module.hparams)
+        base = pl_module.structure
         changed = [name for name in (*base.pruned, *base.feed_forward_sizes) if name.startswith("d:")]
         if base.decoder_layers < 2 or changed:
             what = f"{', '.join(changed)} of it are pruned or narrowed" if changed else "it has one layer"
@@ -112,13 +112,13 @@ class ShallowDecoder(ComponentChoice):
     @override
     def change(self, trainer: Trainer, pl_module: LitTransformer) -> dict[str, Any]:
         assert self._match is not None
-        hparams = pl_module.hparams
-        hparams["decoder_layers"] -= self._match.layers
-        pl_module.check_structure()
+        before = pl_module.structure
+        after = replace(before, decoder_layers=before.decoder_layers - self._match.layers)
+        pl_module.set_structure(after)
         if hasattr(pl_module, "network"):
-            pl_module.build(hparams["source_vocab_size"], hparams["target_vocab_size"])
+            pl_module.build(after.source_vocab_size, after.target_vocab_size)
         return {
-            "decoder_layers": hparams["decoder_layers"],
+            "decoder_layers": after.decoder_layers,
             "parameters_of_components": self._match.removed,
             "parameters_of_layers": self._match.of_layers,
             "mismatch_percent": self._match.mismatch,
@@ -141,19 +141,14 @@ def _lacking(base: Structure, pruned: Path) -> tuple[list[str], int]:
     Raises:
         UserError: It is a model of another structure, or lacks nothing.
     """
-    hparams = read_checkpoint(pruned)["hyper_parameters"]
-    other = Structure.of(hparams)
-    for name in SHARED:
-        if getattr(base, name) != getattr(other, name):
-            raise UserError(
-                f"like {str(pruned)!r} has {name} {getattr(other, name)!r}, but this model {getattr(base, name)!r}; "
-                "give a run that was pruned from a model of these settings, or those settings."
-            )
-    lacking = [
-        name
-        for name in base.components
-        if name not in other.components or other.component_size(name) < base.component_size(name)
-    ]
+    other = Structure.of(read_checkpoint(pruned)["hyper_parameters"])
+    for name in base.whole.differences(other.whole):
+        raise UserError(
+            f"like {str(pruned)!r} has {name} {getattr(other, name)!r}, but this model {getattr(base, name)!r}; "
+            "give a run that was pruned from a model of these settings, or those settings."
+        )
+    own, left = component_sizes(base), component_sizes(other)
+    lacking = [name for name, size in own.items() if left.get(name, 0) < size]
     if not lacking:
         raise UserError(f"like {str(pruned)!r} lacks nothing of this model; give a pruned run.")
-    return lacking, base.size - other.size
+    return lacking, sum(own.values()) - sum(left.values())

@@ -97,8 +97,7 @@ class Theseus(ComponentSuccession):
             network.prune(chosen)
         else:
             self._narrow(pl_module)
-        pl_module.hparams["pruned"] = list(network.config.pruned)
-        pl_module.hparams["feed_forward_sizes"] = dict(network.config.feed_forward_sizes)
+        pl_module.set_structure(network.config)
         self.attach(network, predecessors)
         after = sum(parameter.numel() for parameter in network.parameters())
         log.info("Replaced by %s: %s.", "nothing" if self.successor == "none" else "narrower ones", ", ".join(chosen))

@@ -77,7 +77,7 @@ class WandbTracking(pl.Callback):
             run,
             signature=module.bleu.signature,
             parameters=sum(parameter.numel() for parameter in module.network.parameters()),
-            pruned=list(module.hparams["pruned"]),
+            pruned=list(module.structure.pruned),
             vocabulary={"source": tokenizer.source_vocab_size, "target": tokenizer.target_vocab_size},
             tokenizer=tokenizer.digest,
             initial_weights=None if record is None else record["digest"],

@@ -38,7 +38,7 @@ from lit_transformer.files import write_text
 from lit_transformer.importance.selection import config_in_current_terms
 from lit_transformer.runs.checkpoints import find_checkpoint, read_checkpoint, run_folder_of
 from lit_transformer.runs.folder import new_run_folder, remove_if_empty
-from lit_transformer.structure import STRUCTURE
+from lit_transformer.structure import FIXED_BY_CHECKPOINT
 from lit_transformer.tracking.loggers import run_loggers
 from lit_transformer.tracking.run import finish
 from lit_transformer.tracking.wandb_settings import WandbSettings
@@ -66,7 +66,7 @@ class SaveConfig(SaveConfigCallback):
         config = self.config.clone()
         for name in ("ckpt_path", "start_from"):
             config[name] = origin.get(name)
-        for name in STRUCTURE:
+        for name in FIXED_BY_CHECKPOINT:
             if name in origin.get("model", {}):
                 config["model"][name] = origin["model"][name]
         text = self.parser.dump(config, skip_none=False)
@@ -165,7 +165,8 @@ class TransformerCLI(LightningCLI):
         if purpose == "resume":
             before = checkpoint["lit_transformer"].get("config") or {}
             self.parent = before.get("start_from")
-            self.structure_before = {name: before["model"].get(name) for name in STRUCTURE if "model" in before}
+            if "model" in before:
+                self.structure_before = {name: before["model"].get(name) for name in FIXED_BY_CHECKPOINT}
             self._keep_place(self.config[command], before)
             drop_replaced_callbacks(self.config[command]["trainer"], before.get("trainer", {}).get("callbacks") or [])
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from jsonargparse import Namespace
 
-from lit_transformer.components import component_ids, select
+from lit_transformer.components import select
 from lit_transformer.errors import UserError
-from lit_transformer.structure import STRUCTURE
+from lit_transformer.structure import FIXED_BY_CHECKPOINT, Structure
 
 # Sections of a configuration that a resumed run takes over, beside model and data.
 RESUMED = ("trainer", "checkpoint", "early_stopping", "samples")
@@ -103,15 +103,16 @@ def check_structure(given: Namespace, trained: dict[str, Any], path: Path) -> No
     Raises:
         UserError: A setting of the structure that was typed differs from the checkpoint's.
     """
-    # A run's own config.yaml leaves these open.
-    for name in ("pruned", "feed_forward_sizes", "attention", "source_vocab_size", "target_vocab_size"):
-        if given[name] is None or _same_components(name, given, trained):
-            given[name] = trained.get(name)
-    for name in STRUCTURE:
-        # A checkpoint of before there was pruning says nothing of it.
-        if (given[name] or None) != (trained.get(name) or None):
+    before = Structure.of(trained)
+    for name, value in before.as_hparams().items():
+        if name not in FIXED_BY_CHECKPOINT:
+            continue
+        # A run's own config.yaml leaves some of them open.
+        if given[name] is None or (name == "pruned" and _same_components(given[name], before)):
+            given[name] = value
+        if (given[name] or None) != (value or None):
             raise UserError(
-                f"--model.{name} is {given[name]!r}, but {str(path)!r} was trained with {trained.get(name)!r}; the "
+                f"--model.{name} is {given[name]!r}, but {str(path)!r} was trained with {value!r}; the "
                 "structure of a trained model cannot be changed: leave the option out, here and in --config."
             )
 
@@ -141,9 +142,8 @@ def check_tokenizer(given: Namespace, checkpoint: dict[str, Any], path: Path) ->
             )
 
 
-def _same_components(name: str, given: Namespace, trained: dict[str, Any]) -> bool:
-    """Whether the selectors that were typed name what the checkpoint lacks."""
-    if name != "pruned" or not given[name] or not trained.get(name):
+def _same_components(selectors: list[str], trained: Structure) -> bool:
+    """Whether selectors name what a model lacks."""
+    if not selectors or not trained.pruned:
         return False
-    every = component_ids(trained["encoder_layers"], trained["decoder_layers"])
-    return set(select(given[name], every)) == set(trained[name])
+    return tuple(select(selectors, trained.whole.components)) == trained.pruned

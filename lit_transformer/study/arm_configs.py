@@ -8,7 +8,7 @@ from typing import Any
 
 from lit_transformer.components import select
 from lit_transformer.errors import UserError
-from lit_transformer.importance.matching import Structure
+from lit_transformer.structure import ARCHITECTURE, VOCABULARIES, Structure
 from lit_transformer.study.arms import SCRATCH, THESEUS, TRAINED, Arm, Base, Chosen, rule_of_thumb
 from lit_transformer.study.study_settings import StudySettings
 from lit_transformer.training.recipe import replay_start
@@ -61,9 +61,9 @@ def arm_config(settings: StudySettings, arm: Arm, base: Base, chosen: Chosen, ke
         draw: Seed of a random choice.
     """
     config = {name: value for name, value in base.config.items() if name not in ("ckpt_path", "start_from")}
-    # The sizes come from the tokenizer, and are no settings; what is pruned is in the checkpoint.
-    model = {name: value for name, value in config["model"].items() if not name.endswith("_vocab_size")}
-    model |= {"pruned": list(base.structure.pruned), "feed_forward_sizes": dict(base.structure.feed_forward_sizes)}
+    # The tokenizer decides the vocabularies, and the checkpoint the architecture: its run may have changed that.
+    trained = {name: value for name, value in base.structure.as_hparams().items() if name in ARCHITECTURE}
+    model = {name: trained.get(name, value) for name, value in config["model"].items() if name not in VOCABULARIES}
     return _merged({**config, "model": model}, _changes(settings, arm, base, chosen, key, draw))
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from lit_transformer.components import layer_of
-from lit_transformer.importance.matching import Structure
+from lit_transformer.structure import Structure
 
 TRAINED, SCRATCH = "trained", "scratch"
 FAMILIES = (TRAINED, SCRATCH)

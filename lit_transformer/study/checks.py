@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from lit_transformer.errors import UserError
-from lit_transformer.importance.matching import Structure
+from lit_transformer.structure import ARCHITECTURE, Structure
 from lit_transformer.study.arm_configs import allowed
 from lit_transformer.study.arms import Base
-from lit_transformer.study.options import options_of
+from lit_transformer.study.options import INSTEAD, options_of
 from lit_transformer.study.study_settings import StudySettings
 
-# Those of `LitTransformer`.
-_DEFAULT = Structure(encoder_layers=6, decoder_layers=6, d_model=512, feed_forward=2048, norm="post")
-_NAMES = ("encoder_layers", "decoder_layers", "d_model", "feed_forward", "norm")
+# But for what the study sets itself.
+_NAMES = [name for name in ARCHITECTURE if f"model.{name}" not in INSTEAD]
 
 
 def content_of(base_config: Path | None) -> dict[str, Any]:
@@ -38,7 +36,7 @@ def named_structure(base_config: Mapping[str, Any], options: Sequence[str]) -> d
         name = option.name.removeprefix("model.")
         if option.name.startswith("model.") and name in _NAMES:
             found[name] = yaml.safe_load(option.value)
-    return found
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def check_count(settings: StudySettings, named: Mapping[str, Any]) -> None:
@@ -51,7 +49,7 @@ def check_count(settings: StudySettings, named: Mapping[str, Any]) -> None:
     Raises:
         UserError: A selector matches nothing, or there are not so many components.
     """
-    allowed(settings, replace(_DEFAULT, **named))
+    allowed(settings, Structure.of(named))
 
 
 def check_bases(settings: StudySettings, bases: Sequence[Base], given: dict[str, object]) -> None:
@@ -74,7 +72,7 @@ def check_bases(settings: StudySettings, bases: Sequence[Base], given: dict[str,
                     f"--base_runs has {str(base.run)!r} with {name} {has!r}, but --base_config gives {value!r}; give "
                     "the configuration that it was trained with, or leave --base_config out."
                 )
-        if base.structure != bases[0].structure:
+        if base.structure.differences(bases[0].structure):
             raise UserError(
                 f"--base_runs has {str(base.run)!r} and {str(bases[0].run)!r}, which have different structures; give "
                 "runs that differ in their seed alone."

@@ -10,15 +10,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-import torch
 import yaml
 
 from lit_transformer.errors import UserError
-from lit_transformer.importance.matching import Structure
 from lit_transformer.importance.resampling import Array
+from lit_transformer.importance.sizes import model_size
 from lit_transformer.metrics.bleu import CorpusBLEU
-from lit_transformer.model import Transformer, TransformerConfig, tensors_digest
+from lit_transformer.model import tensors_digest
 from lit_transformer.runs.checkpoints import FOLDER, find_checkpoint, read_checkpoint, run_folder_of
+from lit_transformer.structure import Structure
 from lit_transformer.study.arms import Base
 from lit_transformer.study.tokens import batches_of, target_tokens
 
@@ -173,7 +173,7 @@ class FileReader:
             tokens = None if tokens is None or before is None else tokens + before
         return Facts(
             components=_changed(run),
-            parameters=_parameters(content["hyper_parameters"]),
+            parameters=model_size(Structure.of(content["hyper_parameters"])),
             file_size=None if "optimizer_states" in content else checkpoint.stat().st_size,
             updates=updates,
             target_tokens=tokens,
@@ -252,12 +252,3 @@ def _changed(run: Path) -> tuple[str, ...]:
         if (run / f"{name}.json").is_file():
             return tuple(json.loads((run / f"{name}.json").read_text(encoding="utf-8"))["components"])
     return ()
-
-
-def _parameters(hparams: Mapping[str, Any]) -> int:
-    """Return the parameters of a model, those that are shared once."""
-    # A checkpoint of before there was pruning says nothing of it.
-    names = [name for name in TransformerConfig.__dataclass_fields__ if hparams.get(name) is not None]
-    config = TransformerConfig(**{name: hparams[name] for name in names})
-    with torch.device("meta"):
-        return sum(parameter.numel() for parameter in Transformer(config).parameters())

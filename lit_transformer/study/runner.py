@@ -11,6 +11,7 @@ from typing import Any
 
 from lit_transformer.errors import UserError
 from lit_transformer.importance.matching import Match, nearest_count, nearest_depth
+from lit_transformer.importance.sizes import decoder_layer_size
 from lit_transformer.study.analyses import (
     Draws,
     draws_of,
@@ -208,7 +209,7 @@ class Study:
                 match = nearest_depth(base.structure, order[:count])
                 layers = layers or match.layers
                 self._matches[seed] = replace(
-                    match, layers=layers, of_layers=layers * base.structure.decoder_layer_size
+                    match, layers=layers, of_layers=layers * decoder_layer_size(base.structure)
                 )
         self._chosen = replace(self._chosen, count=count, layers=layers)
         self._stages.decide(count=count, layers=layers)

@@ -11,24 +11,24 @@ from typing import Any
 
 import yaml
 
-from lit_transformer.components import component_ids, select
+from lit_transformer.components import select
 from lit_transformer.errors import UserError
 from lit_transformer.importance.score_table import SAME, SCORES_FORMAT, read_scores
-from lit_transformer.structure import STRUCTURE
+from lit_transformer.structure import FIXED_BY_CHECKPOINT, Structure
 
 Entry = dict[str, Any]
 """A callback as a configuration names it: ``class_path`` and ``init_args``."""
 
 
 def analysis_config(
-    config: Mapping[str, Any], checkpoint: Path, structure: Mapping[str, Any], folder: Path, about: Mapping[str, Any]
+    config: Mapping[str, Any], checkpoint: Path, structure: Structure, folder: Path, about: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return the configuration of an analysis, with the scorers of earlier ones whose results stand beside its own.
 
     Args:
         config: The configuration of the command: of ``analyze``, or of a ``fit`` that scores at its end.
         checkpoint: The checkpoint that is analysed.
-        structure: The settings of the analysed model.
+        structure: The structure of the analysed model.
         folder: The folder of the analysis, before anything is written into it now.
         about: What its scores rest on.
     """
@@ -37,9 +37,9 @@ def analysis_config(
     if "start_from" in config:
         # What else a fit has changes the model or watches its training.
         own = [entry for entry in own if _is_scorer(entry)]
-        made["model"] = dict(made.get("model", {})) | {
-            name: structure[name] for name in STRUCTURE if name in structure and name in made.get("model", {})
-        }
+        model = dict(made.get("model", {}))
+        decided = {name: value for name, value in structure.as_hparams().items() if name in FIXED_BY_CHECKPOINT}
+        made["model"] = model | {name: value for name, value in decided.items() if name in model}
     places = _Places(folder, structure, config.get("components"))
     callbacks = _joined(_earlier(places, about), own, places)
     made["trainer"] = {**made.get("trainer", {}), "callbacks": callbacks or None}
@@ -52,12 +52,12 @@ class _Places:
 
     Args:
         folder: The folder of the analysis.
-        structure: The settings of the model.
+        structure: The structure of the model.
         components: The selectors of the command, which replace those of scorers.
     """
 
     folder: Path
-    structure: Mapping[str, Any]
+    structure: Structure
     components: Any
 
     def of(self, entry: Entry) -> Path:
@@ -65,9 +65,7 @@ class _Places:
         # The folder of some components by the command is theirs already.
         if self.components is not None or not own or not isinstance(own, str | list):
             return self.folder
-        existing = component_ids(
-            self.structure["encoder_layers"], self.structure["decoder_layers"], self.structure.get("pruned") or ()
-        )
+        existing = self.structure.components
         try:
             return self.folder / "selected" if len(select(own, existing)) < len(existing) else self.folder
         except UserError:

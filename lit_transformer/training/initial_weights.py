@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Collection, Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +15,9 @@ from torch import Tensor
 
 from lit_transformer.errors import UserError
 from lit_transformer.files import write_bytes
-from lit_transformer.model import Transformer, TransformerConfig, seeded_transformer, tensors_digest
+from lit_transformer.model import Transformer, seeded_transformer, tensors_digest
 from lit_transformer.runs.checkpoints import INITIAL_WEIGHTS, read_checkpoint, run_folder_of
+from lit_transformer.structure import Structure
 from lit_transformer.version import __version__
 
 log = logging.getLogger(__name__)
@@ -50,15 +50,14 @@ def initial_record(
     Args:
         weights: The initial weights by their names in the model's state.
         seed: Seed that they were drawn with.
-        structure: Structure of the model that they were drawn for: the fields of its `TransformerConfig`.
+        structure: Structure of the model that they were drawn for: `Structure.as_hparams`.
         parent_digest: Digest of the initial weights that these were carried over from.
         born: Names of those among them that began in this run.
     """
     return {
         "digest": tensors_digest(weights),
         "seed": seed,
-        # As JSON gives it back.
-        "structure": {name: list(value) if isinstance(value, tuple) else value for name, value in structure.items()},
+        "structure": structure,
         "parent_digest": parent_digest,
         **({"born": sorted(born)} if born else {}),
     }
@@ -72,7 +71,7 @@ def first_weights(model: Transformer, seed: int) -> tuple[dict[str, Tensor], dic
         seed: Seed that its weights were drawn with.
     """
     weights = {name: tensor.detach() for name, tensor in model.state_dict().items()}
-    return weights, initial_record(weights, seed, asdict(model.config))
+    return weights, initial_record(weights, seed, model.config.as_hparams())
 
 
 def carried_weights(
@@ -246,7 +245,7 @@ def check_initial_weights(
 
 def _drawn_again(record: dict[str, Any], trained: Mapping[str, Tensor]) -> dict[str, Tensor] | None:
     """Return the weights that the seed and structure of a record give, or None if they have another digest."""
-    fresh = seeded_transformer(TransformerConfig(**record["structure"]), record["seed"]).state_dict()
+    fresh = seeded_transformer(Structure.of(record["structure"]), record["seed"]).state_dict()
     # In the precision that training had, and without what a later run does not have any more.
     weights = {name: fresh[name].to(trained[name].dtype) for name in trained if name in fresh}
     return weights if tensors_digest(weights) == record["digest"] else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any, Literal
 
 import pytorch_lightning as pl
@@ -23,13 +23,13 @@ from lit_transformer.metrics.bleu import CorpusBLEU
 from lit_transformer.metrics.chrf import CorpusChrF
 from lit_transformer.model import (
     Transformer,
-    TransformerConfig,
     seeded_transformer,
     teacher_forced_losses,
     weights_digest,
 )
 from lit_transformer.model.attention import attention_class
 from lit_transformer.runs.checkpoints import CHECKPOINT_FORMAT, INITIAL_WEIGHTS
+from lit_transformer.structure import Structure
 from lit_transformer.training.recipe import (
     check_recipe,
     learning_parameters,
@@ -119,23 +119,14 @@ class LitTransformer(pl.LightningModule):
     ) -> None:
         super().__init__()
         decoding = decoding if isinstance(decoding, DecodingSettings) else DecodingSettings(**decoding)
-        self.save_hyperparameters(
-            ignore=["decoding", "adam_betas", "layer_drop", "attention", "pruned", "feed_forward_sizes"]
-        )
-        # Checkpoints hold plain types only, so that they can be read in five years and with weights_only=True.
-        self.save_hyperparameters(
-            {
-                "decoding": asdict(decoding),
-                "adam_betas": list(adam_betas),
-                "layer_drop": dict(layer_drop or {}),
-                "attention": dict(attention or {}),
-                "pruned": list(pruned or ()),
-                "feed_forward_sizes": dict(feed_forward_sizes or {}),
-            }
-        )
         check_recipe(label_smoothing, learning_rate, warmup_steps, schedule_start, adam_betas, adam_epsilon)
-        # The structure is checked now, not after the corpus was read.
-        self.hparams["pruned"] = self.check_structure()
+        self.save_hyperparameters(ignore=["decoding", "adam_betas"])
+        # Checkpoints hold plain types only, so that they can be read in five years and with weights_only=True. The
+        # structure is checked now, not after the corpus was read.
+        plain = {"decoding": asdict(decoding), "adam_betas": list(adam_betas), **self.structure.as_hparams()}
+        self.save_hyperparameters(plain)
+        for kind in self.structure.attention:
+            attention_class(self.structure, kind)
         self.decoding = decoding
         self.bleu = CorpusBLEU(tokenize=bleu_tokenize, lowercase=bleu_lowercase)
         self.chrf = CorpusChrF() if chrf else None
@@ -158,21 +149,23 @@ class LitTransformer(pl.LightningModule):
             source_vocab_size: Number of source pieces.
             target_vocab_size: Number of target pieces.
         """
-        self.hparams.update(source_vocab_size=source_vocab_size, target_vocab_size=target_vocab_size)
-        self.network = seeded_transformer(self._config(source_vocab_size, target_vocab_size), self.hparams["seed"])
-
-    def check_structure(self) -> list[str]:
-        """Refuse a structure that no model can have; return the ids of the components that it lacks."""
-        structure = self._config(1, 1)
-        for kind in structure.attention:
-            attention_class(structure, kind)
-        return list(structure.pruned)
-
-    def _config(self, source_vocab_size: int, target_vocab_size: int) -> TransformerConfig:
-        sizes = {"source_vocab_size": source_vocab_size, "target_vocab_size": target_vocab_size}
-        return TransformerConfig(
-            **{name: self.hparams[name] for name in TransformerConfig.__dataclass_fields__} | sizes
+        self.set_structure(
+            replace(self.structure, source_vocab_size=source_vocab_size, target_vocab_size=target_vocab_size)
         )
+        self.network = seeded_transformer(self.structure, self.hparams["seed"])
+
+    @property
+    def structure(self) -> Structure:
+        """The structure that the hyper-parameters describe; vocabularies may be unknown until the network is built."""
+        return Structure.of(self.hparams)
+
+    def set_structure(self, structure: Structure) -> None:
+        """Let the hyper-parameters describe another structure; a network that is built already stays as it is.
+
+        Args:
+            structure: That of the network, or of the one that is going to be built.
+        """
+        self.hparams.update(structure.as_hparams())
 
     @override
     def setup(self, stage: str) -> None:
@@ -181,7 +174,7 @@ class LitTransformer(pl.LightningModule):
         sizes = (tokenizer.source_vocab_size, tokenizer.target_vocab_size)
         if not hasattr(self, "network"):
             self.build(*sizes)
-        built = (self.hparams["source_vocab_size"], self.hparams["target_vocab_size"])
+        built = (self.structure.source_vocab_size, self.structure.target_vocab_size)
         if built != sizes:
             raise UserError(
                 f"the model has {built[0]} source and {built[1]} target pieces, but the tokenizer has {sizes[0]} and "

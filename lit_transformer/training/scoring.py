@@ -58,7 +58,7 @@ def score(
     place = analysis.folder / "selected" if analysis.is_partial else analysis.folder
     make_folder(place)
     if config is not None and analysis.is_first:
-        known = analysis_config(config, analysis.checkpoint, model.hparams, place, analysis.about())
+        known = analysis_config(config, analysis.checkpoint, model.structure, place, analysis.about())
         write_text(place / "config.yaml", yaml.safe_dump(known, sort_keys=False, allow_unicode=True))
     for scorer in scoring:
         scorer.on_analyze(trainer, model, analysis)

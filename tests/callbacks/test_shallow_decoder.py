@@ -141,7 +141,8 @@ class TestBadInput:
             ({}, {"like": None, "components": ["d:sa:7"]}, "'d:sa:7' matches nothing"),
             ({}, {"like": "nowhere"}, "'nowhere' does not exist"),
             ({"d_model": 32}, {}, "has d_model 32, but this model 16"),
-            ({"decoder_layers": 2}, {}, "has decoder_layers 2, but this model 3"),
+            ({"decoder_layers": 2, "pruned": ["d:sa:1"]}, {}, "has decoder_layers 2, but this model 3"),
+            ({"heads": 4}, {}, "has heads 4, but this model 2"),
             ({"pruned": []}, {}, "lacks nothing of this model; give a pruned run"),
         ],
     )

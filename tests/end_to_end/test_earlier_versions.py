@@ -151,3 +151,21 @@ def test_plain_evaluations_of_then_are_found_again(trained: Path, tmp_path: Path
         succeed(of("analyze", trained, *more), tmp_path)
     assert journal.read_text(encoding="utf-8") == text
     assert read_csv(trained / "analysis/average/selected/scores.csv") == before
+
+
+def test_a_checkpoint_that_lacks_later_settings_of_the_structure(trained: Path, tmp_path: Path) -> None:
+    path = trained / "checkpoints/average.ckpt"
+    content = load(path)
+    for settings in (content["hyper_parameters"], content["lit_transformer"]["config"]["model"]):
+        for name in ("pruned", "feed_forward_sizes", "layer_drop", "attention"):
+            del settings[name]
+    torch.save(content, path)
+    assert "pruned" not in load(path)["hyper_parameters"]
+    succeed(of("validate", trained), tmp_path)
+    succeed(of("analyze", trained, "--components=d:ff"), tmp_path)
+    succeed(change(trained, "prune.yaml", "--trainer.callbacks.components=[d:ff:2]", "--name=pruned"), tmp_path)
+    pruned = load(tmp_path / "runs/pruned/version_0/checkpoints/last.ckpt")["hyper_parameters"]
+    assert (pruned["pruned"], pruned["feed_forward_sizes"]) == (["d:ff:2"], {})
+    finished = run(of("validate", trained, "--model.pruned=[d:ff:2]"), tmp_path)
+    assert finished.status == 2
+    assert "--model.pruned is ['d:ff:2'], but" in finished.errors

@@ -12,21 +12,28 @@ from typing import Any
 import numpy as np
 import yaml
 
-from lit_transformer.importance.matching import Structure
 from lit_transformer.importance.resampling import Array
+from lit_transformer.structure import Structure
 from lit_transformer.study.arms import Base
 from lit_transformer.study.facts import Facts, Scores
 from lit_transformer.study.processes import Ended
 from lit_transformer.study.speed import stamp_of
 from lit_transformer.study.study_settings import StudySettings
 
-STRUCTURE = Structure(6, 6, 128, 256, "pre")
+STRUCTURE = Structure(d_model=128, feed_forward=256, heads=4, norm="pre")
 CONFIG = {
     "seed_everything": 1,
     "name": "demo",
     "runs_dir": "runs",
     "trainer": {"max_epochs": 5, "max_steps": -1, "precision": "bf16-mixed", "callbacks": ["callbacks.Other"]},
-    "model": {"decoder_layers": 6, "dropout": 0.1, "learning_rate": 3e-3, "warmup_steps": 200},
+    "model": {
+        "decoder_layers": 6,
+        "dropout": 0.1,
+        "pruned": None,
+        "feed_forward_sizes": None,
+        "learning_rate": 3e-3,
+        "warmup_steps": 200,
+    },
     "data": {"dataset": "grammar", "max_tokens": 2048},
     "checkpoint": {"average": 1, "every_n_steps": None},
     "early_stopping": {"patience": 3, "monitor": "val/loss"},

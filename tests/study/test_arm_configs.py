@@ -79,6 +79,14 @@ def test_a_base_that_names_its_own_start_and_sizes_hands_neither_on() -> None:
     assert made["model"]["pruned"] == ["d:sa:1"]
 
 
+def test_the_checkpoint_decides_the_architecture_and_the_configuration_the_rest() -> None:
+    base = base_of(seed=7)
+    cut = replace(base, structure=replace(base.structure, decoder_layers=3, dropout=0.3))
+    made = arm_config(settings_of(), arms_of(TRAINED)["continued"], cut, CHOSEN, "key", 0)
+    assert (made["model"]["decoder_layers"], made["model"]["dropout"]) == (3, 0.1)
+    assert "heads" not in made["model"]
+
+
 def test_families_are_trained_as_long_as_they_should() -> None:
     trained, scratch = config_of("continued"), config_of("full", SCRATCH)
     assert trained["trainer"]["max_epochs"] == 2

@@ -5,8 +5,7 @@ from dataclasses import replace
 import pytest
 
 from lit_transformer.errors import UserError
-from lit_transformer.importance.matching import Structure
-from lit_transformer.study.checks import check_bases
+from lit_transformer.study.checks import check_bases, check_count, named_structure
 from tests.study.making import base_of, settings_of
 
 
@@ -16,9 +15,32 @@ def test_another_structure_than_the_configuration() -> None:
 
 
 def test_structures_that_differ() -> None:
-    other = base_of(2, structure=Structure(6, 5, 128, 256, "pre"))
+    other = base_of(2, structure=replace(base_of(2).structure, decoder_layers=5))
     with pytest.raises(UserError, match="different structures"):
         check_bases(settings_of(), [base_of(1), other], {})
+
+
+def test_bases_may_differ_in_what_is_not_their_architecture() -> None:
+    other = replace(base_of(2).structure, dropout=0.3, source_vocab_size=90, target_vocab_size=90)
+    check_bases(settings_of(), [base_of(1), base_of(2, structure=other)], {})
+
+
+def test_the_structure_that_a_configuration_and_options_name() -> None:
+    content = {"model": {"heads": 4, "d_model": 64, "dropout": 0.3, "pruned": None, "source_vocab_size": None}}
+    assert named_structure(content, ["--model.d_model=32", "--model.norm", "pre", "--model.dropout=0.2"]) == {
+        "heads": 4,
+        "d_model": 32,
+        "norm": "pre",
+    }
+    assert named_structure({"model": {"heads": None}}, []) == {}
+
+
+def test_more_components_than_models_to_be_trained_have() -> None:
+    with pytest.raises(UserError, match="--count is 6, but there are 5"):
+        check_count(settings_of(count=6), {"encoder_layers": 1, "decoder_layers": 1})
+    with pytest.raises(UserError, match=r"--model\.d_model is 'wide'; give a whole number"):
+        check_count(settings_of(count=6), {"d_model": "wide"})
+    check_count(settings_of(count=30), {})
 
 
 def test_one_seed_twice() -> None:

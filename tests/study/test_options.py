@@ -29,8 +29,9 @@ def flat(config: dict[str, Any], prefix: str = "") -> set[str]:
 
 
 def set_by_the_study() -> set[str]:
-    """Every setting that the configuration of a base model or an arm has, where what it is made from has none."""
-    base = replace(base_of(1), config={"trainer": {"max_epochs": 5}, "model": {}})
+    """Every setting that the configuration of a base model or an arm has, where what it is made from leaves it open."""
+    model = {"pruned": None, "feed_forward_sizes": None}
+    base = replace(base_of(1), config={"trainer": {"max_epochs": 5}, "model": model})
     chosen = Chosen(3, 1, 5e-4, 100)
     names = flat(base_config(settings_of(), {}, "key", 1))
     for arm in ARMS:

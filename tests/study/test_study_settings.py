@@ -86,7 +86,8 @@ def test_the_structure_that_is_named() -> None:
     config = ROOT / "configs" / "demo.yaml"
     options = ["--model.encoder_layers=3", "--model.d_model", "64", "--data.dir", "x", "--model.dropout=0.2"]
     named = named_structure(content_of(config), options)
-    assert named == {"encoder_layers": 3, "decoder_layers": 6, "d_model": 64, "feed_forward": 256, "norm": "pre"}
+    sizes = {"encoder_layers": 3, "decoder_layers": 6, "d_model": 64, "feed_forward": 256, "heads": 4}
+    assert named == {**sizes, "norm": "pre"}
     assert named_structure(content_of(None), []) == {}
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
+from lit_transformer.structure import Structure
 from lit_transformer.training.analysis_config import analysis_config
 
 ABOUT = {"weights": "w", "tokenizer": "t", "scoring_set": {"digest": "d"}, "signature": "s", "decoding": {"beam": 1}}
@@ -14,7 +15,7 @@ CONTRIBUTION = {"class_path": "callbacks.ContributionScore", "init_args": {"valu
 MEAN = {"class_path": "callbacks.ContributionScore", "init_args": {"value": "mean"}}
 LAYERS = {"class_path": "callbacks.LayerAblation", "init_args": {"count": 1}}
 PRUNING = {"class_path": "callbacks.ComponentPruning", "init_args": {"count": 1}}
-STRUCTURE = {"encoder_layers": 1, "decoder_layers": 2, "pruned": ["d:sa:1"]}
+STRUCTURE = Structure(encoder_layers=1, decoder_layers=2, heads=4, pruned=("d:sa:1",))
 GONE = {"class_path": "mine.Scorer", "init_args": {}}
 CHECKPOINT = Path("runs/demo/version_0/checkpoints/average.ckpt")
 
@@ -148,11 +149,11 @@ def test_scores_of_some_components_stand_in_a_folder_within(tmp_path: Path) -> N
 def test_of_a_fit_only_its_scorers_are_left(tmp_path: Path) -> None:
     given = {
         "start_from": "runs/demo/version_0/checkpoints/last.ckpt",
-        "model": {"pruned": None, "heads": 4},
+        "model": {"pruned": None, "heads": 8, "dropout": 0.5},
         "trainer": {"callbacks": [PRUNING, CONTRIBUTION]},
     }
-    made = analysis_config(given, CHECKPOINT, {**STRUCTURE, "heads": 4}, tmp_path, ABOUT)
+    made = analysis_config(given, CHECKPOINT, STRUCTURE, tmp_path, ABOUT)
     assert made["trainer"]["callbacks"] == [CONTRIBUTION]
     assert "start_from" not in made
-    assert made["model"] == {"pruned": ["d:sa:1"], "heads": 4}
-    assert given["model"] == {"pruned": None, "heads": 4}
+    assert made["model"] == {"pruned": ["d:sa:1"], "heads": 4, "dropout": 0.5}
+    assert given["model"] == {"pruned": None, "heads": 8, "dropout": 0.5}

@@ -97,6 +97,27 @@ class TestHyperParameters:
         assert again.decoding == module.decoding
         assert weights_digest(again.network) == weights_digest(module.network)
 
+    def test_those_of_an_older_checkpoint_make_it_too(self) -> None:
+        module = small()
+        later = {"pruned", "feed_forward_sizes", "layer_drop", "attention"}
+        again = LitTransformer(**{name: value for name, value in module.hparams.items() if name not in later})
+        assert dict(again.hparams) == dict(module.hparams)
+
+    def test_selectors_of_pruned_components_become_their_ids(self) -> None:
+        module = LitTransformer(**SMALL, pruned=["d:ff", "d:sa:1"])
+        assert module.hparams["pruned"] == module.hparams_initial["pruned"] == ["d:sa:1", "d:ff:1", "d:ff:2"]
+        assert module.structure.components == ["e:sa:1", "e:ff:1", "d:sa:2", "d:ea:1", "d:ea:2"]
+
+    def test_the_structure_is_that_of_the_network(self) -> None:
+        module = small(norm="pre", layer_drop={"d:sa": 0.1}, feed_forward_sizes={"d:ff:2": 8})
+        assert module.structure == module.network.config
+        module.network.prune(["d:ff:1"])
+        module.set_structure(module.network.config)
+        assert module.structure.pruned == ("d:ff:1",)
+        assert plain_types(dict(module.hparams))
+        again = LitTransformer(**dict(module.hparams))
+        assert again.state_dict().keys() == module.state_dict().keys()
+
     @pytest.mark.parametrize(
         ("options", "message"),
         [
