@@ -17,7 +17,7 @@ from lit_transformer.study.processes import Execute, execute, locked
 from lit_transformer.study.progress import StageProgress
 from lit_transformer.study.rendering import comparisons_text, csv_text, markdown, terminal
 from lit_transformer.study.results import comparisons, rows_of
-from lit_transformer.study.runner import Study
+from lit_transformer.study.runner import StudyRunner
 from lit_transformer.study.stages import Stages
 from lit_transformer.study.study_settings import StudySettings
 from lit_transformer.tracking.study import log_study
@@ -61,7 +61,7 @@ def run_study(
         write_text(settings.path / "config.yaml", text)
         with StageProgress(clock) as progress:
             stages = Stages(settings.path, execute, clock, progress)
-            outcome = Study(settings, stages, reader, given).run(bases)
+            outcome = StudyRunner(settings, stages, reader, given).run(bases)
         rows = rows_of(outcome, reader)
         compared = comparisons(rows)
         write_text(settings.path / "study.csv", csv_text(rows))

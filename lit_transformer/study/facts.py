@@ -29,7 +29,7 @@ _CHANGES = ("pruning", "rewinding", "theseus", "layer_theseus")
 
 
 @dataclass(frozen=True)
-class Scores:
+class SplitScores:
     """Scores of a checkpoint on one split.
 
     Args:
@@ -67,8 +67,8 @@ class Facts:
     file_size: int | None
     updates: int
     target_tokens: int | None
-    validation: Scores | None
-    test: Scores | None
+    validation: SplitScores | None
+    test: SplitScores | None
 
 
 class Reader(Protocol):
@@ -82,7 +82,7 @@ class Reader(Protocol):
         """Return how many optimizer steps a run made."""
         ...
 
-    def scores(self, checkpoint: Path, split: str) -> Scores | None:
+    def scores(self, checkpoint: Path, split: str) -> SplitScores | None:
         """Return the scores of a checkpoint on a split, where they are written."""
         ...
 
@@ -90,7 +90,7 @@ class Reader(Protocol):
         """Return what there is to tell of a run, which went on from the training of another or did not."""
         ...
 
-    def statistics(self, checkpoint: Path, scores: Scores) -> Array:
+    def statistics(self, checkpoint: Path, scores: SplitScores) -> Array:
         """Return the BLEU statistics of each sentence ``(sentences, 10)``."""
         ...
 
@@ -137,7 +137,7 @@ class FileReader:
         """Return how many optimizer steps a run made."""
         return int(read_checkpoint(run / FOLDER / AVERAGE)["global_step"])
 
-    def scores(self, checkpoint: Path, split: str) -> Scores | None:
+    def scores(self, checkpoint: Path, split: str) -> SplitScores | None:
         """Return the scores of a checkpoint on a split, where they are written."""
         about = read_checkpoint(checkpoint)
         for path in sorted((run_folder_of(checkpoint) / "translations" / checkpoint.stem).glob("*/scores.json")):
@@ -148,7 +148,7 @@ class FileReader:
             if path.stat().st_mtime < checkpoint.stat().st_mtime:
                 continue
             prefix = "val" if split == "validation" else "test"
-            return Scores(
+            return SplitScores(
                 bleu=content["scores"][f"{prefix}/bleu"],
                 loss=content["scores"][f"{prefix}/loss"],
                 signature=content["signature"],
@@ -181,7 +181,7 @@ class FileReader:
             test=self.scores(checkpoint, "test"),
         )
 
-    def statistics(self, checkpoint: Path, scores: Scores) -> Array:
+    def statistics(self, checkpoint: Path, scores: SplitScores) -> Array:
         """Return the BLEU statistics of each sentence of written translations ``(sentences, 10)``."""
         hparams = read_checkpoint(checkpoint)["hyper_parameters"]
         metric = CorpusBLEU(tokenize=hparams["bleu_tokenize"], lowercase=hparams["bleu_lowercase"])
