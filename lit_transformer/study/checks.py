@@ -11,6 +11,7 @@ import yaml
 
 from lit_transformer.errors import UserError
 from lit_transformer.importance.matching import Structure
+from lit_transformer.runs.config import read_settings
 from lit_transformer.study.arm_configs import allowed
 from lit_transformer.study.arms import Base
 from lit_transformer.study.options import options_of
@@ -23,7 +24,7 @@ _NAMES = ("encoder_layers", "decoder_layers", "d_model", "feed_forward", "norm")
 
 def content_of(base_config: Path | None) -> dict[str, Any]:
     """Return the settings in a configuration; none where there is none."""
-    return {} if base_config is None else yaml.safe_load(base_config.read_text(encoding="utf-8")) or {}
+    return {} if base_config is None else read_settings(base_config, f"--base_config {str(base_config)!r}")
 
 
 def named_structure(base_config: Mapping[str, Any], options: Sequence[str]) -> dict[str, Any]:
