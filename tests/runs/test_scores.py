@@ -138,7 +138,7 @@ def test_every_documented_column_of_numbers_is_checked() -> None:
 
 
 def test_no_scores(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="no scores in .*; run `lit-transformer analyze` first"):
+    with pytest.raises(UserError, match=r"no scores in .*; run `lit-transformer analyze` first"):
         read_scores(tmp_path)
     assert read_scores(tmp_path, missing_ok=True) == {}
     (tmp_path / "scores.json").write_text("{")
