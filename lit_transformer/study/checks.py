@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import yaml
 
 from lit_transformer.errors import UserError
 from lit_transformer.importance.matching import Structure
-from lit_transformer.runs.config import read_settings
 from lit_transformer.study.arm_configs import allowed
 from lit_transformer.study.arms import Base
 from lit_transformer.study.options import options_of
@@ -20,11 +18,6 @@ from lit_transformer.study.study_settings import StudySettings
 # Those of `LitTransformer`.
 _DEFAULT = Structure(encoder_layers=6, decoder_layers=6, d_model=512, feed_forward=2048, norm="post")
 _NAMES = ("encoder_layers", "decoder_layers", "d_model", "feed_forward", "norm")
-
-
-def content_of(base_config: Path | None) -> dict[str, Any]:
-    """Return the settings in a configuration; none where there is none."""
-    return {} if base_config is None else read_settings(base_config, f"--base_config {str(base_config)!r}")
 
 
 def named_structure(base_config: Mapping[str, Any], options: Sequence[str]) -> dict[str, Any]:
