@@ -22,8 +22,7 @@ $(READY): pyproject.toml constraints.txt
 demo: $(READY) ## Train a small model on the built-in corpus, score its components, prune and rewind some, and report.
 	$(BIN)/lit-transformer fit --config demo.yaml
 	$(BIN)/lit-transformer analyze --config analysis.yaml --ckpt_path $(call newest,demo) --trainer.callbacks.k 3
-	$(BIN)/lit-transformer study --config study_demo.yaml --name "demo-$$(basename $(call newest,demo))" \
-		--base_runs '['$(call newest,demo)']'
+	$(BIN)/lit-transformer study $(call newest,demo) --config study_demo.yaml --name "demo-$$(basename $(call newest,demo))"
 	$(BIN)/lit-transformer report $(call newest,demo) "studies/demo-$$(basename $(call newest,demo))"
 
 multi30k: $(READY) ## The same on Multi30k: make multi30k DATA=FOLDER (42 minutes on two cores, then the analysis).

@@ -40,7 +40,8 @@ from benchmarks.support.subject import Subject, demo_run, description
 from benchmarks.support.tables import row, table
 from lit_transformer.components import kind_of, select
 from lit_transformer.data.datamodule import tokenizer_of_state
-from lit_transformer.decoding import EOS, CorpusDecoder, DecodingSettings
+from lit_transformer.data.special_ids import SPECIAL_IDS
+from lit_transformer.decoding import CorpusDecoder, DecodingSettings
 from lit_transformer.errors import UserError
 from lit_transformer.importance.selection import Selection
 from lit_transformer.model import Transformer, weights_digest
@@ -222,7 +223,7 @@ def endless(network: Transformer) -> Iterator[None]:
     """Let a model never end a hypothesis, so that it runs to its limit, while the context lasts."""
 
     def without_end(module: Any, inputs: Any, logits: Tensor) -> Tensor:
-        return logits.index_fill(-1, torch.tensor([EOS]), float("-inf"))
+        return logits.index_fill(-1, torch.tensor([SPECIAL_IDS.eos]), float("-inf"))
 
     hook = network.output.register_forward_hook(without_end)
     try:

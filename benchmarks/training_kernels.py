@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from lit_transformer.model import Attention, label_smoothed_loss
+from lit_transformer.model import DotProductAttention, label_smoothed_loss
 from lit_transformer.model.dropout import dropout
 
 SENTENCES, LENGTH, WIDTH, HEADS, VOCABULARY = 256, 16, 128, 4, 6000
@@ -75,7 +75,7 @@ def main() -> None:
         [logits],
         options.runs,
     )
-    attention = Attention(WIDTH, HEADS, dropout=0.0).to(torch.bfloat16)
+    attention = DotProductAttention(WIDTH, HEADS, dropout=0.0).to(torch.bfloat16)
     mask = torch.ones(LENGTH, LENGTH, dtype=torch.bool).triu(1)
 
     def fused() -> Tensor:

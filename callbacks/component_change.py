@@ -12,10 +12,11 @@ from typing import Any
 import pytorch_lightning as pl
 from typing_extensions import override
 
+from callbacks.hooks import typed_hook
 from lit_transformer.components import component_ids
 from lit_transformer.errors import UserError
 from lit_transformer.files import write_text
-from lit_transformer.importance.selection import Selection
+from lit_transformer.importance.selection import Selection, in_current_terms
 from lit_transformer.runs.checkpoints import run_folder_of
 from lit_transformer.runs.scores import read_scores
 from lit_transformer.training.module import LitTransformer
@@ -94,9 +95,8 @@ class ComponentChange(pl.Callback, ABC):
         """
 
     @override
-    def setup(self, trainer: pl.Trainer, pl_module: pl.LightningModule, stage: str) -> None:
-        assert isinstance(trainer, Trainer)
-        assert isinstance(pl_module, LitTransformer)
+    @typed_hook
+    def setup(self, trainer: Trainer, pl_module: LitTransformer, stage: str) -> None:
         if stage != "fit" or self._record:
             return
         if trainer.resumed_from is not None:
@@ -109,7 +109,7 @@ class ComponentChange(pl.Callback, ABC):
         self._record = {
             "format": RECORD_FORMAT,
             "components": self.chosen,
-            "selection": self._selection,
+            "selection": asdict(self.selection),
             **self.settings,
             "start_from": None if trainer.started_from is None else str(trainer.started_from.absolute()),
             **about,
@@ -122,11 +122,12 @@ class ComponentChange(pl.Callback, ABC):
     @override
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         self.chosen, self._record = list(state_dict["chosen"]), dict(state_dict[CHANGE])
+        if "selection" in self._record:
+            self._record["selection"] = {"among": None, **in_current_terms(self._record["selection"])}
 
     @override
-    def on_fit_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        assert isinstance(trainer, Trainer)
-        assert isinstance(pl_module, LitTransformer)
+    @typed_hook
+    def on_fit_start(self, trainer: Trainer, pl_module: LitTransformer) -> None:
         if trainer.resumed_from is None:
             return
         if not self._record:
@@ -134,7 +135,7 @@ class ComponentChange(pl.Callback, ABC):
                 f"{type(self).__name__}: {str(trainer.resumed_from)!r} is of a run without it; to begin a new run from "
                 "its weights give --start_from instead of --ckpt_path."
             )
-        given = {"selection": self._selection, **self.settings}
+        given = {"selection": asdict(self.selection), **self.settings}
         for name, value in given.items():
             if self._record.get(name) != value:
                 raise UserError(
@@ -143,15 +144,9 @@ class ComponentChange(pl.Callback, ABC):
                 )
         self.verify(pl_module)
 
-    @property
-    def _selection(self) -> dict[str, Any]:
-        components = self.selection.components
-        return {**asdict(self.selection), "components": None if components is None else list(components)}
-
     @override
-    def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        assert isinstance(trainer, Trainer)
-        assert isinstance(pl_module, LitTransformer)
+    @typed_hook
+    def on_train_start(self, trainer: Trainer, pl_module: LitTransformer) -> None:
         if trainer.resumed_from is not None or trainer.fast_dev_run:
             return
         # A greedy search within fit has a name of its own here too.

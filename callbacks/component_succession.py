@@ -5,30 +5,29 @@ from __future__ import annotations
 import copy
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-import pytorch_lightning as pl
 from torch import Tensor
 from typing_extensions import override
 
+from callbacks.component_choice import ComponentChoice
+from callbacks.hooks import typed_hook
 from callbacks.succession import Succession
 from lit_transformer.errors import UserError
-from lit_transformer.importance.selection import Selection
 from lit_transformer.model import SubLayer, Transformer
 from lit_transformer.training.module import LitTransformer
+from lit_transformer.training.trainer import Trainer
 
 
-class ComponentSuccession(Succession):
-    """A succession in which every component has one predecessor of its own.
+@dataclass(eq=False, repr=False)
+class ComponentSuccession(ComponentChoice, Succession):
+    """A succession in which every component has one predecessor of its own."""
 
-    Args:
-        selection: Which components.
-        scores: See `ComponentChange`.
-    """
-
-    def __init__(self, selection: Selection, scores: str | None = None) -> None:
-        super().__init__(selection, scores)
+    @override
+    def __post_init__(self) -> None:
+        """Check the options."""
+        super().__post_init__()
         self._predecessors: dict[str, SubLayer] = {}
 
     @abstractmethod
@@ -76,10 +75,8 @@ class ComponentSuccession(Succession):
         self._predecessors = {}
 
     @override
-    def on_train_batch_start(
-        self, trainer: pl.Trainer, pl_module: pl.LightningModule, batch: Any, batch_idx: int
-    ) -> None:
-        assert isinstance(pl_module, LitTransformer)
+    @typed_hook
+    def on_train_batch_start(self, trainer: Trainer, pl_module: LitTransformer, batch: Any, batch_idx: int) -> None:
         seed = pl_module.hparams["seed"]
         for name in self._predecessors:
             pl_module.network.sublayer(name).stands_in = self.stands_in(name, trainer.global_step, batch_idx, seed)

@@ -23,7 +23,7 @@ from lit_transformer.importance.plan import Plan
 from lit_transformer.importance.score_table import ScoreTable
 from lit_transformer.importance.variant import Value, Variant, ablation
 from lit_transformer.metrics.chrf import CorpusChrF
-from lit_transformer.report.figures import heat_map
+from lit_transformer.report.pictures import heat_map
 from lit_transformer.training.analysis import Analysis
 from lit_transformer.training.module import LitTransformer
 from lit_transformer.training.trainer import Trainer

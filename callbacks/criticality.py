@@ -39,7 +39,7 @@ from lit_transformer.importance.score_table import ScoreTable, table_text
 from lit_transformer.importance.variant import Variant
 from lit_transformer.importance.weight_change import WeightChange, weight_change
 from lit_transformer.model.surgery import component_parameters
-from lit_transformer.report.figures import heat_map
+from lit_transformer.report.pictures import heat_map
 from lit_transformer.training.analysis import Analysis
 from lit_transformer.training.module import LitTransformer
 from lit_transformer.training.trainer import Trainer

@@ -24,7 +24,7 @@ from lit_transformer.importance.ranking import random_order
 from lit_transformer.importance.score_table import ScoreTable, table_text
 from lit_transformer.importance.variant import Variant, ablation
 from lit_transformer.model.surgery import component_parameters
-from lit_transformer.report.curves import group_ablation_curve
+from lit_transformer.report.pictures import group_ablation_curve
 from lit_transformer.runs.scores import differing, read_scores
 from lit_transformer.tracking.run import log_group_ablation, others_of
 from lit_transformer.training.analysis import Analysis

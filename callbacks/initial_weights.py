@@ -8,6 +8,7 @@ from pathlib import Path
 import pytorch_lightning as pl
 from typing_extensions import override
 
+from callbacks.hooks import typed_hook
 from lit_transformer.training.initial_weights import (
     FILE,
     NoInitialWeightsError,
@@ -30,10 +31,9 @@ class InitialWeights(pl.Callback):
     """
 
     @override
-    def on_fit_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+    @typed_hook
+    def on_fit_start(self, trainer: Trainer, pl_module: LitTransformer) -> None:
         # Not in `setup`, where a resumed run has fresh weights: here it has those of the checkpoint, and its record.
-        assert isinstance(trainer, Trainer)
-        assert isinstance(pl_module, LitTransformer)
         if trainer.fast_dev_run or not trainer.is_global_zero:
             return
         path = trainer.run_folder / FILE

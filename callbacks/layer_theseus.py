@@ -6,11 +6,11 @@ import logging
 from collections.abc import Mapping
 from typing import Any, Literal
 
-import pytorch_lightning as pl
 import torch
 from torch import Tensor, nn
 from typing_extensions import override
 
+from callbacks.hooks import typed_hook
 from callbacks.replacement_schedule import ReplacementSchedule
 from callbacks.succession import Succession
 from lit_transformer.errors import UserError
@@ -53,7 +53,7 @@ class LayerTheseus(Succession):
         probability: float = 0.3,
         until: int = 1000,
     ) -> None:
-        super().__init__(Selection(("d:*",)))
+        super().__init__(Selection(["d:*"]))
         if group < 2:
             raise UserError(f"LayerTheseus: group is {group!r}; give a group from 2 up.")
         self.replacement = ReplacementSchedule("LayerTheseus", schedule, probability, until)
@@ -105,15 +105,14 @@ class LayerTheseus(Succession):
             object.__setattr__(layer, "predecessors", ())
 
     @override
-    def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+    @typed_hook
+    def on_train_start(self, trainer: Trainer, pl_module: LitTransformer) -> None:
         super().on_train_start(trainer, pl_module)
         self.replacement.warn_of_an_early_end(trainer.estimated_stepping_batches)
 
     @override
-    def on_train_batch_start(
-        self, trainer: pl.Trainer, pl_module: pl.LightningModule, batch: Any, batch_idx: int
-    ) -> None:
-        assert isinstance(pl_module, LitTransformer)
+    @typed_hook
+    def on_train_batch_start(self, trainer: Trainer, pl_module: LitTransformer, batch: Any, batch_idx: int) -> None:
         probability = self.replacement.at(trainer.global_step)
         # The same on every process, and after a resume; no process's dropout has this seed.
         seed = step_seed(pl_module.hparams["seed"], trainer.global_step, batch_idx, -1)

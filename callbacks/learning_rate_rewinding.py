@@ -8,6 +8,7 @@ import math
 import pytorch_lightning as pl
 from typing_extensions import override
 
+from callbacks.hooks import typed_hook
 from lit_transformer.errors import UserError
 from lit_transformer.runs.checkpoints import read_checkpoint
 from lit_transformer.training.module import LitTransformer
@@ -44,10 +45,9 @@ class LearningRateRewinding(pl.Callback):
             )
 
     @override
-    def setup(self, trainer: pl.Trainer, pl_module: pl.LightningModule, stage: str) -> None:
+    @typed_hook
+    def setup(self, trainer: Trainer, pl_module: LitTransformer, stage: str) -> None:
         # The optimizer and its schedule are made after this.
-        assert isinstance(trainer, Trainer)
-        assert isinstance(pl_module, LitTransformer)
         if stage != "fit":
             return
         if trainer.resumed_from is not None:

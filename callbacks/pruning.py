@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import dataclass
 from typing import Any, Literal
 
-import pytorch_lightning as pl
 from typing_extensions import override
 
 from callbacks.component_succession import ComponentSuccession, copies
+from callbacks.hooks import typed_hook
 from lit_transformer.components import component_ids
 from lit_transformer.errors import UserError
-from lit_transformer.importance.selection import By, Score, Selection
 from lit_transformer.model import Transformer, fresh_seed, seeded_transformer
 from lit_transformer.model.surgery import component_parameters
 from lit_transformer.training.initial_weights import initial_weights_digest, initial_weights_of
@@ -21,6 +21,7 @@ from lit_transformer.training.trainer import Trainer
 log = logging.getLogger(__name__)
 
 
+@dataclass(eq=False, repr=False)
 class ComponentPruning(ComponentSuccession):
     """Removes components before training, for good: fewer parameters, less to compute, a smaller file.
 
@@ -28,54 +29,27 @@ class ComponentPruning(ComponentSuccession):
     when others go. Writes ``pruning.json`` into the run's folder.
 
     Args:
-        components: Which components go; with ``by``, which ones may be chosen (default: all). Ids (d:sa:3), ranges
-            (d:sa:1-3), kinds (d:sa), sides (d:*) or all (*).
-        by: contribution or criticality (the lowest scores go), group_ablation (in its order), layers (whole decoder
-            layers, in the order of LayerAblation), random, or null for all of components.
-        count: How many go; by layers, how many layers.
-        threshold: Those go that score at most this (with most, at least); for group_ablation and layers, as many as
-            cost at most so many BLEU points together.
-        most: The most important ones go instead, as a control.
-        seed: Seed of a random choice.
-        match: A random choice takes as many of each kind as this score would.
-        scores: Folder of the analysis; that of the checkpoint that the run starts from, if not given.
         init: trained (keep the weights of what is left), initial (train it anew from its initial weights) or random
             (from fresh ones).
         every_n_steps: Let them go one after another, one every so many optimizer steps, the first at once; until its
             turn comes a component works in training steps as it was trained, and does not learn. Validation and
             checkpoints know the model without all of them.
-
-    Raises:
-        UserError: The settings mean nothing together.
     """
 
     name = "pruning"
 
-    def __init__(
-        self,
-        components: list[str] | None = None,
-        by: By | None = None,
-        count: int | None = None,
-        threshold: float | None = None,
-        most: bool = False,
-        seed: int = 1,
-        match: Score | None = None,
-        scores: str | None = None,
-        init: Literal["trained", "initial", "random"] = "trained",
-        every_n_steps: int | None = None,
-    ) -> None:
-        chosen = None if components is None else tuple(components)
-        try:
-            selection = Selection(chosen, by, count, threshold, most, seed, match)
-        except UserError as error:
-            raise UserError(f"ComponentPruning: {error}") from error
-        super().__init__(selection, scores)
-        if every_n_steps is not None and (every_n_steps < 1 or init != "trained"):
+    init: Literal["trained", "initial", "random"] = "trained"
+    every_n_steps: int | None = None
+
+    @override
+    def __post_init__(self) -> None:
+        """Check the options."""
+        super().__post_init__()
+        if self.every_n_steps is not None and (self.every_n_steps < 1 or self.init != "trained"):
             raise UserError(
-                f"ComponentPruning: every_n_steps is {every_n_steps!r} and init {init!r}; give steps from 1 up, with "
-                "trained weights."
+                f"ComponentPruning: every_n_steps is {self.every_n_steps!r} and init {self.init!r}; give steps from 1 "
+                "up, with trained weights."
             )
-        self.init, self.every_n_steps = init, every_n_steps
 
     @property
     @override
@@ -139,7 +113,8 @@ class ComponentPruning(ComponentSuccession):
         return self.every_n_steps is not None and step < self.chosen.index(component) * self.every_n_steps
 
     @override
-    def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+    @typed_hook
+    def on_train_start(self, trainer: Trainer, pl_module: LitTransformer) -> None:
         super().on_train_start(trainer, pl_module)
         steps = (len(self.chosen) - 1) * (self.every_n_steps or 0)
         if steps >= trainer.estimated_stepping_batches:

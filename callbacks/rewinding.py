@@ -5,19 +5,20 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pytorch_lightning as pl
 import torch
 from torch import Tensor
 from typing_extensions import override
 
-from callbacks.component_change import ComponentChange
+from callbacks.component_choice import ComponentChoice
+from callbacks.hooks import typed_hook
 from lit_transformer.errors import UserError
-from lit_transformer.importance.selection import By, Score, Selection
 from lit_transformer.model import fresh_seed
-from lit_transformer.model.surgery import component_parameters, redrawn
+from lit_transformer.model.seeded import redrawn
+from lit_transformer.model.surgery import component_parameters
 from lit_transformer.runs.checkpoints import FOLDER, read_checkpoint, run_folder_of
 from lit_transformer.training.initial_weights import initial_weights_digest, initial_weights_of
 from lit_transformer.training.module import LitTransformer
@@ -26,61 +27,36 @@ from lit_transformer.training.trainer import Trainer
 log = logging.getLogger(__name__)
 
 
-class ComponentRewinding(ComponentChange):
+@dataclass(eq=False, repr=False)
+class ComponentRewinding(ComponentChoice):
     """Sets components back to the weights that training began with, before the whole model is trained on.
 
     The others stay as they are; optimizer and schedule begin anew. Writes ``rewinding.json`` into the run's folder.
 
     Args:
-        components: Which components are rewound; with ``by``, which ones may be chosen (default: all). Ids (d:sa:3),
-            ranges (d:sa:1-3), kinds (d:sa), sides (d:*) or all (*).
-        by: contribution or criticality (the lowest scores are rewound), group_ablation (in its order), layers (whole
-            decoder layers, in the order of LayerAblation), random, or null for all of components.
-        count: How many are rewound; by layers, how many layers.
-        threshold: Those are rewound that score at most this (with most, at least); for group_ablation and layers, as
-            many as cost at most so many BLEU points together.
-        most: The most important ones are rewound instead, as a control.
-        seed: Seed of a random choice.
-        match: A random choice takes as many of each kind as this score would.
-        scores: Folder of the analysis; that of the checkpoint that the run starts from, if not given.
         to: initial (the saved initial weights), random (fresh ones, as a control) or step:N (those of the run's
             checkpoint step-N.ckpt; fit keeps it with --checkpoint.keep_steps).
         include_norm: Rewind the component's LayerNorm too.
         only_rewound: Only the rewound components learn, and everything else stays as it is.
-
-    Raises:
-        UserError: The settings mean nothing together.
     """
 
     name = "rewinding"
 
-    def __init__(
-        self,
-        components: list[str] | None = None,
-        by: By | None = None,
-        count: int | None = None,
-        threshold: float | None = None,
-        most: bool = False,
-        seed: int = 1,
-        match: Score | None = None,
-        scores: str | None = None,
-        to: str = "initial",
-        include_norm: bool = False,
-        only_rewound: bool = False,
-    ) -> None:
-        chosen = None if components is None else tuple(components)
-        try:
-            selection = Selection(chosen, by, count, threshold, most, seed, match)
-        except UserError as error:
-            raise UserError(f"ComponentRewinding: {error}") from error
-        step = re.fullmatch("step:0*([1-9][0-9]*)", to)
-        if to not in ("initial", "random") and step is None:
+    to: str = "initial"
+    include_norm: bool = False
+    only_rewound: bool = False
+
+    @override
+    def __post_init__(self) -> None:
+        """Check the options."""
+        super().__post_init__()
+        step = re.fullmatch("step:0*([1-9][0-9]*)", self.to)
+        if self.to not in ("initial", "random") and step is None:
             raise UserError(
-                f"ComponentRewinding's to is {to!r}; give initial, random, or step:N such as step:500, N from 1 up."
+                f"ComponentRewinding's to is {self.to!r}; give initial, random, or step:N such as step:500, N from 1 "
+                "up."
             )
-        super().__init__(selection, scores)
-        self.to = to if step is None else f"step:{step[1]}"
-        self.include_norm, self.only_rewound = include_norm, only_rewound
+        self.to = self.to if step is None else f"step:{step[1]}"
 
     @property
     @override
@@ -142,13 +118,11 @@ class ComponentRewinding(ComponentChange):
                 parameter.requires_grad_(True)
 
     @override
-    def on_load_checkpoint(
-        self, trainer: pl.Trainer, pl_module: pl.LightningModule, checkpoint: dict[str, Any]
-    ) -> None:
+    @typed_hook
+    def on_load_checkpoint(self, trainer: Trainer, pl_module: LitTransformer, checkpoint: dict[str, Any]) -> None:
         # The optimizer of a resumed run is made after this and before any other hook.
         state = checkpoint.get("callbacks", {}).get(self.state_key)
         if self.only_rewound and state is not None and trainer.state.fn == "fit":
-            assert isinstance(pl_module, LitTransformer)
             self.chosen = list(state["chosen"])
             self._freeze(pl_module)
 

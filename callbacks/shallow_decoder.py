@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from typing_extensions import override
 
-from callbacks.component_change import ComponentChange
+from callbacks.component_choice import ComponentChoice
 from lit_transformer.errors import UserError
 from lit_transformer.importance.matching import Match, Structure, most_components, nearest_count, nearest_depth
-from lit_transformer.importance.selection import By, Score, Selection
 from lit_transformer.runs.checkpoints import find_checkpoint, read_checkpoint
 from lit_transformer.runs.scores import read_scores
 from lit_transformer.training.module import LitTransformer
@@ -23,56 +22,34 @@ log = logging.getLogger(__name__)
 SHARED = ("encoder_layers", "decoder_layers", "d_model", "feed_forward", "norm")
 
 
-class ShallowDecoder(ComponentChange):
+@dataclass(eq=False, repr=False)
+class ShallowDecoder(ComponentChoice):
     """Trains a model with so many decoder layers fewer as weigh about what pruning takes away.
 
     The depth is told, and by how many percent the two are apart. What pruning takes away is read from a pruned run, or
-    chosen by the options of `ComponentPruning`. Writes ``shallow.json`` into the run's folder.
+    chosen by the options of `ComponentChoice`. Writes ``shallow.json`` into the run's folder.
 
     Args:
         like: A pruned run, or one of its checkpoints; with it, none of the others is given.
-        components: Which components would be pruned; with ``by``, which ones may be chosen (default: all).
-        by: contribution or criticality (the lowest scores), group_ablation (in its order), random, or null for all of
-            components.
-        count: How many.
-        threshold: Those that score at most this (with most, at least); for group_ablation, as many as cost at most so
-            many BLEU points together.
-        most: The most important ones instead.
-        seed: Seed of a random choice.
-        match: A random choice takes as many of each kind as this score would.
         scores: Folder of the analysis of the trained model.
-
-    Raises:
-        UserError: The settings mean nothing together.
     """
 
     name = "shallow"
 
-    def __init__(
-        self,
-        like: str | None = None,
-        components: list[str] | None = None,
-        by: By | None = None,
-        count: int | None = None,
-        threshold: float | None = None,
-        most: bool = False,
-        seed: int = 1,
-        match: Score | None = None,
-        scores: str | None = None,
-    ) -> None:
-        chosen = None if components is None else tuple(components)
-        others = (chosen, by, count, threshold, match, scores)
-        if (like is None) == all(option is None for option in others):
+    like: str | None = None
+
+    @override
+    def __post_init__(self) -> None:
+        """Check the options."""
+        options = (self.components, self.by, self.count, self.threshold, self.most, self.match, self.among, self.scores)
+        if (self.like is None) == all(option in (None, False) for option in options):
             raise UserError(
                 "ShallowDecoder: give --trainer.callbacks.like with a pruned run, or what would be pruned: by with a "
                 "count, or components."
             )
-        try:
-            selection = Selection(("*",) if like else chosen, by, count, threshold, most, seed, match)
-        except UserError as error:
-            raise UserError(f"ShallowDecoder: {error}") from error
-        super().__init__(selection, scores)
-        self.like = like
+        if self.like is not None:
+            self.components = ["*"]
+        super().__post_init__()
         self._match: Match | None = None
 
     @property

@@ -6,13 +6,14 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
-import pytorch_lightning as pl
 from torch import Tensor, nn
 from typing_extensions import override
 
 from callbacks.component_change import ComponentChange
+from callbacks.hooks import typed_hook
 from lit_transformer.model import Transformer
 from lit_transformer.training.module import LitTransformer
+from lit_transformer.training.trainer import Trainer
 
 
 class Succession(ComponentChange):
@@ -54,24 +55,22 @@ class Succession(ComponentChange):
         return {**super().state_dict(), "predecessors": kept}
 
     @override
-    def on_load_checkpoint(
-        self, trainer: pl.Trainer, pl_module: pl.LightningModule, checkpoint: dict[str, Any]
-    ) -> None:
+    @typed_hook
+    def on_load_checkpoint(self, trainer: Trainer, pl_module: LitTransformer, checkpoint: dict[str, Any]) -> None:
         # The optimizer of a resumed run is made after this and before any other hook.
-        assert isinstance(pl_module, LitTransformer)
         state = checkpoint.get("callbacks", {}).get(self.state_key)
         if trainer.state.fn == "fit" and state is not None and state["predecessors"]:
             self.attach_again(pl_module.network, state["predecessors"])
 
     @override
-    def on_fit_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+    @typed_hook
+    def on_fit_start(self, trainer: Trainer, pl_module: LitTransformer) -> None:
         super().on_fit_start(trainer, pl_module)
-        assert isinstance(pl_module, LitTransformer)
         like = next(pl_module.network.parameters())
         for predecessor in self.predecessors.values():
             predecessor.to(like)
 
     @override
-    def on_fit_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        assert isinstance(pl_module, LitTransformer)
+    @typed_hook
+    def on_fit_end(self, trainer: Trainer, pl_module: LitTransformer) -> None:
         self.detach(pl_module.network)

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import dataclass
 from typing import Any, Literal
 
-import pytorch_lightning as pl
 import torch
 from typing_extensions import override
 
 from callbacks.component_succession import ComponentSuccession, copies
+from callbacks.hooks import typed_hook
 from callbacks.replacement_schedule import ReplacementSchedule
 from lit_transformer.components import kind_of
 from lit_transformer.errors import UserError
-from lit_transformer.importance.selection import By, Score, Selection
 from lit_transformer.model import FeedForward
-from lit_transformer.model.surgery import component_parameters, narrowed
+from lit_transformer.model.surgery import component_parameters
 from lit_transformer.training.module import LitTransformer
 from lit_transformer.training.recipe import step_seed
 from lit_transformer.training.trainer import Trainer
@@ -23,6 +23,7 @@ from lit_transformer.training.trainer import Trainer
 log = logging.getLogger(__name__)
 
 
+@dataclass(eq=False, repr=False)
 class Theseus(ComponentSuccession):
     """Replaces components of a trained model by their successors while it is trained on.
 
@@ -31,16 +32,6 @@ class Theseus(ComponentSuccession):
     is a model of the new structure. Writes ``theseus.json`` into the run's folder.
 
     Args:
-        components: Which components are replaced; with ``by``, which ones may be chosen (default: all).
-        by: contribution or criticality (the lowest scores), group_ablation (in its order), layers (whole decoder
-            layers, in the order of LayerAblation), random, or null for all of components.
-        count: How many are replaced; by layers, how many layers.
-        threshold: Those are replaced that score at most this (with most, at least); for group_ablation and layers, as
-            many as cost at most so many BLEU points together.
-        most: The most important ones instead, as a control.
-        seed: Seed of a random choice.
-        match: A random choice takes as many of each kind as this score would.
-        scores: Folder of the analysis; that of the checkpoint that the run starts from, if not given.
         successor: none (nothing) or narrow (a feed-forward network of the units with the largest weights).
         size: Width of narrow successors.
         learn: successors (all else stays as it is) or all; with successor none it has to be all.
@@ -48,43 +39,29 @@ class Theseus(ComponentSuccession):
             ``until``, then 1).
         probability: Probability of successors at the start; 1 for successors alone from the start, the control.
         until: Optimizer step from which on there are only successors.
-
-    Raises:
-        UserError: The settings mean nothing together.
     """
 
     name = "theseus"
 
-    def __init__(
-        self,
-        components: list[str] | None = None,
-        by: By | None = None,
-        count: int | None = None,
-        threshold: float | None = None,
-        most: bool = False,
-        seed: int = 1,
-        match: Score | None = None,
-        scores: str | None = None,
-        successor: Literal["none", "narrow"] = "none",
-        size: int | None = None,
-        learn: Literal["successors", "all"] | None = None,
-        schedule: Literal["linear", "constant"] = "linear",
-        probability: float = 0.3,
-        until: int = 1000,
-    ) -> None:
-        chosen = None if components is None else tuple(components)
-        try:
-            selection = Selection(chosen, by, count, threshold, most, seed, match)
-        except UserError as error:
-            raise UserError(f"Theseus: {error}") from error
-        super().__init__(selection, scores)
-        if (successor == "narrow") != (size is not None):
-            raise UserError(f"Theseus: successor is {successor!r} and size {size!r}; narrow successors have a size.")
-        if successor == "none" and learn == "successors":
+    successor: Literal["none", "narrow"] = "none"
+    size: int | None = None
+    learn: Literal["successors", "all"] | None = None
+    schedule: Literal["linear", "constant"] = "linear"
+    probability: float = 0.3
+    until: int = 1000
+
+    @override
+    def __post_init__(self) -> None:
+        """Check the options."""
+        super().__post_init__()
+        if (self.successor == "narrow") != (self.size is not None):
+            raise UserError(
+                f"Theseus: successor is {self.successor!r} and size {self.size!r}; narrow successors have a size."
+            )
+        if self.successor == "none" and self.learn == "successors":
             raise UserError("Theseus: with successor none nothing would learn; give learn all, or leave it out.")
-        self.replacement = ReplacementSchedule("Theseus", schedule, probability, until)
-        self.successor, self.size = successor, size
-        self.learn = learn or ("all" if successor == "none" else "successors")
+        self.replacement = ReplacementSchedule("Theseus", self.schedule, self.probability, self.until)
+        self.learn = self.learn or ("all" if self.successor == "none" else "successors")
 
     @property
     @override
@@ -133,7 +110,7 @@ class Theseus(ComponentSuccession):
             function = network.components()[name].function
             assert isinstance(function, FeedForward)
             assert self.size is not None
-            network.narrow(name, narrowed(function, self.size))
+            network.narrow(name, function.narrowed(self.size))
             pl_module.born |= set(component_parameters(network, name))
 
     @override
@@ -143,14 +120,14 @@ class Theseus(ComponentSuccession):
         return float(torch.rand((), generator=generator)) >= self.replacement.at(step)
 
     @override
-    def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+    @typed_hook
+    def on_train_start(self, trainer: Trainer, pl_module: LitTransformer) -> None:
         super().on_train_start(trainer, pl_module)
         self.replacement.warn_of_an_early_end(trainer.estimated_stepping_batches)
 
     @override
-    def on_train_batch_start(
-        self, trainer: pl.Trainer, pl_module: pl.LightningModule, batch: Any, batch_idx: int
-    ) -> None:
+    @typed_hook
+    def on_train_batch_start(self, trainer: Trainer, pl_module: LitTransformer, batch: Any, batch_idx: int) -> None:
         super().on_train_batch_start(trainer, pl_module, batch, batch_idx)
         pl_module.log("theseus/probability", self.replacement.at(trainer.global_step))
 

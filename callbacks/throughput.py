@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from typing_extensions import override
 
-from lit_transformer.data.batch import PAD, Batch
+from lit_transformer.data.batch import Batch
 from lit_transformer.training.trainer import logging_interval
 
 
@@ -54,7 +54,7 @@ class Throughput(pl.Callback):
         self._tokens += batch.target_tokens
         self._cells += batch.source.numel() + batch.target[:, 1:].numel()
         # It stays where the batch is: reading it would wait for the device.
-        self._source_tokens = self._source_tokens + batch.source.ne(PAD).sum()
+        self._source_tokens = self._source_tokens + batch.source.ne(batch.special_ids.pad).sum()
         # While gradients are accumulated, several batches belong to one step.
         if trainer.global_step % logging_interval(trainer) != 0 or trainer.global_step == self._logged_step:
             return

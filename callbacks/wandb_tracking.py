@@ -9,6 +9,7 @@ import pytorch_lightning as pl
 from typing_extensions import override
 
 from callbacks.component_scorer import ComponentScorer
+from callbacks.hooks import typed_hook
 from lit_transformer.importance.score_table import BESIDE
 from lit_transformer.model import weights_digest
 from lit_transformer.runs.checkpoints import run_folder_of
@@ -49,8 +50,8 @@ class WandbTracking(pl.Callback):
         self._started = self._trained = False
 
     @override
-    def setup(self, trainer: pl.Trainer, pl_module: pl.LightningModule, stage: str) -> None:
-        assert isinstance(trainer, Trainer)
+    @typed_hook
+    def setup(self, trainer: Trainer, pl_module: LitTransformer, stage: str) -> None:
         if self._started:
             # The analysis after a fit belongs to the same run.
             return
@@ -62,10 +63,9 @@ class WandbTracking(pl.Callback):
                 start(run, {**(trainer.config or {}), **resumed})
 
     @override
-    def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+    @typed_hook
+    def on_train_start(self, trainer: Trainer, pl_module: LitTransformer) -> None:
         # Every callback's `on_fit_start` has written its files.
-        assert isinstance(trainer, Trainer)
-        assert isinstance(pl_module, LitTransformer)
         self._trained = True
         for run in runs_of(trainer.loggers):
             with harmless("the origins of the run"):
@@ -100,9 +100,8 @@ class WandbTracking(pl.Callback):
             log_files(run, name, "initial-weights", [folder / FILE], record["digest"], {})
 
     @override
-    def on_test_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        assert isinstance(trainer, Trainer)
-        assert isinstance(pl_module, LitTransformer)
+    @typed_hook
+    def on_test_end(self, trainer: Trainer, pl_module: LitTransformer) -> None:
         for run in runs_of(trainer.loggers):
             with harmless("the settings of the test"):
                 about = pl_module.scoring_settings("test")

@@ -10,6 +10,7 @@ from lit_transformer.cli.configs import find_config, with_config_paths
 from lit_transformer.cli.environment import set_up_environment, set_up_lightning_messages, set_up_messages
 from lit_transformer.cli.parser_messages import message_for_user
 from lit_transformer.cli.processes import leave_process_group, lost_connection
+from lit_transformer.console.flags import EVERYWHERE
 from lit_transformer.console.signals import Terminated, ended_by_sigterm
 from lit_transformer.console.terminal import QUIET, is_first_process
 from lit_transformer.errors import FirstProcessGoneError
@@ -117,8 +118,8 @@ def overview() -> str:
         "usage: lit-transformer COMMAND [--config FILE]... [--OPTION VALUE]...\n\n"
         f"commands:\n{commands}\n\n"
         "lit-transformer COMMAND --help lists the options of a command, --print_config their values.\n"
-        "A later --config and an option win over an earlier one. --quiet shows nothing\n"
-        "but translations, warnings and errors; --debug shows where an error comes from."
+        "A later --config and an option win over an earlier one.\n"
+        f"{EVERYWHERE}"
     )
 
 

@@ -21,12 +21,17 @@ STRUCTURE = (
     "target_vocab_size",
     "pruned",
     "feed_forward_sizes",
+    "attention",
 )
 """The options of ``--model`` that a checkpoint decides."""
 
 
+ATTENTION_KINDS = tuple(kind for kind in KINDS if not kind.endswith("ff"))
+DEFAULT_ATTENTION = "dot_product"
+
+
 @dataclass(frozen=True)
-class TransformerConfig:
+class Structure:
     """The structure of a model; method.md 1.9 says which of these values are the paper's.
 
     Args:
@@ -45,6 +50,7 @@ class TransformerConfig:
         pruned: Ids of the components that the model does not have, in canonical order; all others keep their ids.
         feed_forward_sizes: Width of the hidden layer of single feed-forward components, by id, where it is another one.
         layer_drop: By kind of component, the probability that a training step goes without one (Fan et al. 2020).
+        attention: By kind of component, the name of its attention; ``dot_product`` where none is given.
     """
 
     source_vocab_size: int
@@ -62,6 +68,7 @@ class TransformerConfig:
     pruned: tuple[str, ...] = ()
     feed_forward_sizes: Mapping[str, int] = field(default_factory=dict)
     layer_drop: Mapping[str, float] = field(default_factory=dict)
+    attention: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Refuse sizes that no model can have.
@@ -103,3 +110,15 @@ class TransformerConfig:
                     f"--model.layer_drop has {kind!r}: {probability!r}; give a probability from 0 to below 1 for each "
                     f"of {', '.join(KINDS)} that is to be dropped, such as '{{d:sa: 0.2}}'."
                 )
+        for kind in self.attention:
+            if kind not in ATTENTION_KINDS:
+                raise UserError(
+                    f"--model.attention has {kind!r}; give an attention for any of {', '.join(ATTENTION_KINDS)}."
+                )
+
+    def attention_of(self, kind: str) -> str:
+        """Return the name of the attention of a kind of component, such as ``d:sa``."""
+        return self.attention.get(kind, DEFAULT_ATTENTION)
+
+
+TransformerConfig = Structure

@@ -23,6 +23,7 @@ from lit_transformer.model import Transformer, TransformerConfig, seeded_transfo
 from lit_transformer.model.dropout import dropout
 from lit_transformer.model.loss import _GPU_ROWS, label_smoothed_loss
 from lit_transformer.model.surgery import ablated
+from tests.decoding.test_beam import CoinModel
 from tests.decoding.test_greedy import build, sources
 
 
@@ -147,12 +148,13 @@ def test_candidates(count: int, columns: int) -> None:
     found, expected = best(scores.to("cuda"), count), best(scores, count)
     assert all(torch.equal(one.cpu(), other) for one, other in zip(found, expected, strict=True))
 
-    def logits(states: Tensor) -> Tensor:
-        return states.clone()
+    class AsGiven(CoinModel):
+        def logits(self, states: Tensor) -> Tensor:
+            return states.clone()
 
-    values, pieces = best_next(logits, scores.to("cuda"), count)
-    close(values, best_next(logits, scores, count)[0])
-    assert torch.equal(pieces.cpu(), best_next(logits, scores, count)[1])
+    values, pieces = best_next(AsGiven(), scores.to("cuda"), count)
+    close(values, best_next(AsGiven(), scores, count)[0])
+    assert torch.equal(pieces.cpu(), best_next(AsGiven(), scores, count)[1])
 
 
 @pytest.mark.parametrize("norm", ["pre", "post"])

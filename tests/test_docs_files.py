@@ -262,7 +262,7 @@ def test_configurations(run: Path) -> None:
 
 def initial_weights(folder: Path) -> dict[str, Any]:
     with safe_open(folder / "initial_weights.safetensors", "pt") as file:
-        header: dict[str, Any] = json.loads(file.metadata()["lit_transformer.training.initial_weights"])
+        header: dict[str, Any] = json.loads(file.metadata()["lit_transformer.initial_weights"])
     return header
 
 

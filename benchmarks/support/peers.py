@@ -13,8 +13,9 @@ import torch
 from torch import Tensor
 
 from benchmarks.support.clock import median_seconds
-from lit_transformer.decoding import BOS, EOS, PAD, DecodingSettings
-from lit_transformer.model import Attention, Transformer
+from lit_transformer.data.special_ids import SPECIAL_IDS
+from lit_transformer.decoding import DecodingSettings
+from lit_transformer.model import DotProductAttention, Transformer
 from lit_transformer.model.embedding import sinusoidal_positions
 
 POSITIONS = 512
@@ -65,10 +66,10 @@ def marian(model: Transformer, sources: Sequence[Tensor], lengths: Sequence[int]
             d_model=config.d_model,
             activation_function="relu",
             scale_embedding=True,
-            pad_token_id=PAD,
-            eos_token_id=EOS,
-            forced_eos_token_id=EOS,
-            decoder_start_token_id=BOS,
+            pad_token_id=SPECIAL_IDS.pad,
+            eos_token_id=SPECIAL_IDS.eos,
+            forced_eos_token_id=SPECIAL_IDS.eos,
+            decoder_start_token_id=SPECIAL_IDS.bos,
         )
     )
     made.eval().to(_device(model))
@@ -76,7 +77,7 @@ def marian(model: Transformer, sources: Sequence[Tensor], lengths: Sequence[int]
     def once() -> None:
         for source, length in zip(sources, lengths, strict=True):
             options = {"num_beams": beam, "min_new_tokens": length, "max_new_tokens": length, "do_sample": False}
-            made.generate(input_ids=source, attention_mask=source.ne(PAD).long(), **options)
+            made.generate(input_ids=source, attention_mask=source.ne(SPECIAL_IDS.pad).long(), **options)
 
     with torch.no_grad():
         spent = median_seconds(once, runs)
@@ -134,7 +135,9 @@ def _translated(
     """Return what a converted model translates, and the median time in seconds."""
     options = {"compute_type": "float32", "intra_threads": threads}
     translator = engine.Translator(folder, device=device.type, device_index=device.index or 0, **options)
-    batches = [[[_token(piece) for piece in row.tolist() if piece != PAD] for row in source] for source in sources]
+    batches = [
+        [[_token(piece) for piece in row.tolist() if piece != SPECIAL_IDS.pad] for row in source] for source in sources
+    ]
     found: list[Any] = []
 
     def once() -> None:
@@ -183,7 +186,7 @@ def converted(model: Transformer) -> Any:
 
 
 def _set_attention(target: Any, sublayer: Any, own: bool) -> None:
-    function: Attention = sublayer.function
+    function: DotProductAttention = sublayer.function
     weight, bias = function.in_projection.weight, function.in_projection.bias
     d_model = weight.size(1)
     _set_norm(target.layer_norm, sublayer.norm)

@@ -21,6 +21,7 @@ from lit_transformer.cli.checkpoint_settings import (
     drop_replaced_callbacks,
     settle_start,
 )
+from lit_transformer.cli.corpus_choice import files_instead
 from lit_transformer.cli.default_callbacks import (
     chooses_scoring,
     configured_callbacks,
@@ -29,10 +30,12 @@ from lit_transformer.cli.default_callbacks import (
 )
 from lit_transformer.cli.fit_settings import CheckpointSettings, EarlyStoppingSettings, SampleSettings
 from lit_transformer.cli.processes import end_launched
+from lit_transformer.console.flags import EVERYWHERE, accept_flags
 from lit_transformer.console.terminal import is_quiet
 from lit_transformer.data.datamodule import TranslationDataModule
 from lit_transformer.errors import UserError
 from lit_transformer.files import write_text
+from lit_transformer.importance.selection import config_in_current_terms
 from lit_transformer.runs.checkpoints import find_checkpoint, read_checkpoint, run_folder_of
 from lit_transformer.runs.folder import new_run_folder, remove_if_empty
 from lit_transformer.structure import STRUCTURE
@@ -124,6 +127,7 @@ class TransformerCLI(LightningCLI):
 
     @override
     def parse_arguments(self, parser: LightningArgumentParser, args: ArgsType) -> None:
+        self._finish_parsers()
         self.parent: str | None = None
         self.structure_before: dict[str, Any] = {}
         typed = [arg for arg in sys.argv[1:] if not arg.startswith("--print_config")]
@@ -138,7 +142,7 @@ class TransformerCLI(LightningCLI):
         settle_start(chosen, printing)
         self.given = chosen.get("ckpt_path") or chosen.get("start_from")
         if self.given is None:
-            if printing:
+            if self._files_replace(chosen) or printing:
                 super().parse_arguments(parser, args)
             return
         if chosen.get("ckpt_path") and chosen.get("start_from"):
@@ -146,8 +150,12 @@ class TransformerCLI(LightningCLI):
         purpose: Literal["resume", "score"] = "resume" if command == "fit" and chosen.get("ckpt_path") else "score"
         path = find_checkpoint(self.given, purpose)
         checkpoint = read_checkpoint(path)
+        about = checkpoint["lit_transformer"]
+        config = config_in_current_terms(about.get("config") or {})
+        checkpoint = {**checkpoint, "lit_transformer": {**about, "config": config}}
         # The values of the checkpoint become the parser's defaults, so that whatever was typed wins over them.
         self._subcommand_parsers[command].set_defaults(checkpoint_defaults(checkpoint, resumed=purpose == "resume"))
+        self._files_replace(chosen, checkpoint.get("datamodule_hyper_parameters"))
         super().parse_arguments(parser, args)
         settle_start(self.config[command])
         check_structure(self.config[command]["model"], checkpoint["hyper_parameters"], path)
@@ -160,6 +168,19 @@ class TransformerCLI(LightningCLI):
             self.structure_before = {name: before["model"].get(name) for name in STRUCTURE if "model" in before}
             self._keep_place(self.config[command], before)
             drop_replaced_callbacks(self.config[command]["trainer"], before.get("trainer", {}).get("callbacks") or [])
+
+    def _finish_parsers(self) -> None:
+        """Give the parsers of the commands what `study` and `report` have too."""
+        for name, parser in self._subcommand_parsers.items():
+            parser.prog, parser.epilog = f"lit-transformer {name}", EVERYWHERE
+            accept_flags(parser, classes=["trainer.callbacks"])
+
+    @staticmethod
+    def _files_replace(options: Namespace, before: Mapping[str, Any] | None = None) -> bool:
+        """Add what lets named files replace the built-in corpus to the command line, which other processes read too."""
+        added = files_instead(options["data"], sys.argv[1:], before)
+        sys.argv += added
+        return bool(added)
 
     @staticmethod
     def _keep_place(config: Namespace, before: Mapping[str, Any]) -> None:

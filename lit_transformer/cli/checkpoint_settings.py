@@ -104,7 +104,7 @@ def check_structure(given: Namespace, trained: dict[str, Any], path: Path) -> No
         UserError: A setting of the structure that was typed differs from the checkpoint's.
     """
     # A run's own config.yaml leaves these open.
-    for name in ("pruned", "feed_forward_sizes", "source_vocab_size", "target_vocab_size"):
+    for name in ("pruned", "feed_forward_sizes", "attention", "source_vocab_size", "target_vocab_size"):
         if given[name] is None or _same_components(name, given, trained):
             given[name] = trained.get(name)
     for name in STRUCTURE:

@@ -114,9 +114,9 @@ def _checked(settings: CorpusSettings, split: Split) -> tuple[str | None, int | 
     files += [f"--data.{name} {value!r}" for name, value in places.items() if value is not None]
     if settings.dataset == GRAMMAR and files:
         raise UserError(
-            f"{', '.join(files)}: the built-in grammar corpus has no files and no configurations. Set --data.dataset "
-            "null to read files, which --data.train and its like name, or name a Hugging Face data set with "
-            "--data.dataset."
+            f"{', '.join(files)}: the built-in grammar corpus has no files and no configurations. To read files, leave "
+            "--data.dataset out (or give --data.dataset null) and name them with --data.train, --data.validation and "
+            "--data.test; to read a Hugging Face data set, name it with --data.dataset."
         )
     return names[split], sizes[split]
 
@@ -128,7 +128,7 @@ def _described(settings: CorpusSettings, given: str | None) -> str:
 
 
 def _grammar_corpus(settings: CorpusSettings, split: Split, size: int) -> datasets.Dataset:
-    from lit_transformer.data import grammar
+    from lit_transformer import grammar
 
     source, target = settings.source_language, settings.target_language
     unknown = [language for language in (source, target) if language not in grammar.LANGUAGES]
@@ -145,6 +145,7 @@ def _grammar_corpus(settings: CorpusSettings, split: Split, size: int) -> datase
     library = quiet_datasets()
     text = library.Value("string")
     features = library.Features({"source": text, "target": text, "phenomena": library.List(text)})
-    # The grammar's own text is part of the key, so that a changed rule never meets an old table.
-    rules = [path.read_text(encoding="utf-8") for path in sorted(Path(grammar.__file__).parent.rglob("*.py"))]
+    # Rules and words are part of the key, so that a changed grammar never meets an old table.
+    files = sorted(path for path in Path(grammar.__file__).parent.rglob("*") if path.suffix in (".py", ".tsv"))
+    rules = [path.read_text(encoding="utf-8") for path in files]
     return generated_table(rows, features, fingerprint_of("grammar", rules, source, target, split, size, settings.seed))

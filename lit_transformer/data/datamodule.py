@@ -7,8 +7,9 @@ import hashlib
 import logging
 import os
 import re
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pytorch_lightning as pl
@@ -46,7 +47,7 @@ class TranslationDataModule(pl.LightningDataModule):
         source_language: Code of the language to translate from, such as en.
         target_language: Code of the language to translate into, such as de.
         dataset: grammar (the built-in synthetic corpus), the name or local folder of a Hugging Face data set, or null
-            to read the files given as train, validation and test.
+            to read the files given as train, validation and test. On the command line, naming files is enough.
         dataset_config: Configuration of the Hugging Face data set, such as de-en.
         dir: Folder put before relative file names.
         train: Training split: a file name, or a split name of the data set. In a file name {lang} stands for the
@@ -137,6 +138,21 @@ class TranslationDataModule(pl.LightningDataModule):
         self._corpora: dict[str, datasets.Dataset] = {}
         self._training_rows: Integers | None = None
         self._inputs: list[str] | None = None
+
+    @classmethod
+    def of_checkpoint(cls, checkpoint: Mapping[str, Any], **options: Any) -> Self:
+        """Return the data of a trained model, with its tokenizer.
+
+        Args:
+            checkpoint: The checkpoint, as `lit_transformer.runs.checkpoints.read_checkpoint` returns it.
+            options: Settings that take the place of the checkpoint's own, such as ``dir``.
+        """
+        settings = {**checkpoint["datamodule_hyper_parameters"], **options}
+        # The tokenizer comes from the checkpoint itself; the file it once came from may be gone.
+        settings["tokenizer"] = {**settings["tokenizer"], "model": None}
+        made = cls(**settings)
+        made.use_tokenizer(tokenizer_of_state(checkpoint[cls.__qualname__]))
+        return made
 
     @property
     def tokenizer(self) -> Tokenizer:

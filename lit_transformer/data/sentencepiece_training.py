@@ -6,18 +6,17 @@ import io
 import logging
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from lit_transformer.data.special_ids import SPECIAL_IDS
 from lit_transformer.errors import UserError
 
 if TYPE_CHECKING:
     import datasets
 
-SPECIAL_PIECES = {"pad": 0, "unk": 1, "bos": 2, "eos": 3}
-"""Ids of the special pieces, the same in every tokenizer."""
 
 LOG_NOTHING = 5
 """A log level above all that SentencePiece's C++ side uses; what goes wrong arrives as an exception."""
@@ -130,10 +129,10 @@ def train_model(lines: Iterator[str], side: str, settings: TokenizerSettings) ->
             character_coverage=settings.character_coverage,
             max_sentence_length=settings.max_line_bytes,
             minloglevel=LOG_NOTHING,
-            pad_id=SPECIAL_PIECES["pad"],
-            unk_id=SPECIAL_PIECES["unk"],
-            bos_id=SPECIAL_PIECES["bos"],
-            eos_id=SPECIAL_PIECES["eos"],
+            pad_id=SPECIAL_IDS.pad,
+            unk_id=SPECIAL_IDS.unk,
+            bos_id=SPECIAL_IDS.bos,
+            eos_id=SPECIAL_IDS.eos,
         )
     except RuntimeError as error:
         if required := _TOO_SMALL.search(str(error)):
@@ -155,7 +154,7 @@ def train_model(lines: Iterator[str], side: str, settings: TokenizerSettings) ->
 def check_settings(settings: TokenizerSettings) -> None:
     """Raise a `UserError` for a value that no training could use."""
     flag = "--data.tokenizer"
-    smallest = len(SPECIAL_PIECES) + 1
+    smallest = len(fields(SPECIAL_IDS)) + 1
     if settings.vocab_size < smallest:
         raise UserError(f"{flag}.vocab_size is {settings.vocab_size}; it must be at least {smallest}.")
     if not 0 < settings.character_coverage <= 1:

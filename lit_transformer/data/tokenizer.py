@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from lit_transformer import files
 from lit_transformer.data.sentencepiece_training import (
     LOG_NOTHING,
-    SPECIAL_PIECES,
     TokenizerSettings,
     check_settings,
     is_too_long,
@@ -21,6 +20,7 @@ from lit_transformer.data.sentencepiece_training import (
     sampled_lines,
     train_model,
 )
+from lit_transformer.data.special_ids import SPECIAL_IDS
 from lit_transformer.data.text_files import one_line
 from lit_transformer.errors import UserError
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import datasets
     from sentencepiece import SentencePieceProcessor
 
-_LAST_SPECIAL_PIECE = max(SPECIAL_PIECES.values())
+_SPECIAL = dataclasses.asdict(SPECIAL_IDS)
 _FORMAT = "lit-transformer tokenizer"
 _VERSION = 1
 _HOW_TO_TRAIN = (
@@ -96,7 +96,7 @@ class Tokenizer:
             Text without line separators (byte pieces can spell any character; a space takes the place of these) and
             without white space at either end.
         """
-        pieces = [piece for piece in map(int, ids) if piece > _LAST_SPECIAL_PIECE]
+        pieces = [piece for piece in map(int, ids) if piece not in _SPECIAL.values()]
         return one_line(self._target.decode(pieces)).strip()
 
     def to_bytes(self) -> bytes:
@@ -169,14 +169,14 @@ def _processor(model: bytes) -> SentencePieceProcessor:
         if not model:
             raise RuntimeError("no content")  # SentencePiece takes no bytes for a model without pieces
         processor: Any = SentencePieceProcessor(model_proto=model)
-        ids = {name: getattr(processor, f"{name}_id")() for name in SPECIAL_PIECES}
+        ids = {name: getattr(processor, f"{name}_id")() for name in _SPECIAL}
     except (RuntimeError, TypeError, OSError) as error:
         raise UserError(
             f"this is neither a tokenizer of this program nor a SentencePiece model. {_HOW_TO_TRAIN}."
         ) from error
-    if ids != SPECIAL_PIECES:
+    if ids != _SPECIAL:
         raise UserError(
-            f"the SentencePiece model has the special pieces {ids}; they must be {SPECIAL_PIECES}. {_HOW_TO_TRAIN}."
+            f"the SentencePiece model has the special pieces {ids}; they must be {_SPECIAL}. {_HOW_TO_TRAIN}."
         )
     return processor
 

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
 from lit_transformer.decoding.candidates import best_next
 from lit_transformer.decoding.greedy import LIVE_SHARE
 from lit_transformer.decoding.hypotheses import Hypotheses
-from lit_transformer.decoding.protocol import BOS, Decodable, PrefixCache
 from lit_transformer.decoding.search import Finished, Search
+from lit_transformer.model.protocol import Decodable, EncoderState, PrefixCache
 
 
 def beam_search(
-    model: Decodable,
+    model: Decodable[Any],
     source: Tensor,
     limits: Tensor,
     beam: int,
     length_penalty: float,
-    encoded: object = None,
+    encoded: EncoderState | None = None,
 ) -> Hypotheses:
     """Search for the most probable hypothesis of each sentence.
 
@@ -38,12 +40,12 @@ def beam_search(
         encoded: The encoder's output for the source, if it is known.
     """
     cache = model.start(model.encode(source) if encoded is None else encoded)
-    search = Search(Finished(limits), limits, beam, length_penalty)
+    search = Search(Finished(limits), limits, beam, length_penalty, model.special_ids.eos)
     if not bool(search.open.any()):
         return search.finished.hypotheses()
-    ids = torch.full((limits.numel(), 1), BOS, dtype=torch.int64, device=limits.device)
+    ids = torch.full((limits.numel(), 1), model.special_ids.bos, dtype=torch.int64, device=limits.device)
     while True:
-        search.extend(*best_next(model.logits, model.step(ids, cache)[:, -1], 2 * beam))
+        search.extend(*best_next(model, model.step(ids, cache)[:, -1], 2 * beam))
         remaining = int(search.open.sum())
         if remaining == 0:
             return search.finished.hypotheses()

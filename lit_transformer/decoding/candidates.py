@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from lit_transformer.decoding.protocol import BOS, EOS, PAD, UNK
+from lit_transformer.data.special_ids import SpecialIds
 from lit_transformer.errors import UserError
-
-NEVER_PRODUCED = (PAD, UNK, BOS)
+from lit_transformer.model.protocol import Decodable
 
 _NAN = (
     "the model's output is NaN: its weights hold NaN or values that overflow, as after a training that diverged; "
@@ -24,11 +23,12 @@ ROWS_AT_ONCE = 128
 _GROUPED_FROM, _GROUP = 1024, 64
 
 
-def log_probabilities(logits: Tensor) -> Tensor:
+def log_probabilities(logits: Tensor, special_ids: SpecialIds) -> Tensor:
     """Normalise over the whole vocabulary, then rule out the tokens that are never produced.
 
     Args:
         logits: ``(rows, target_vocab_size)``.
+        special_ids: The special tokens of the vocabulary.
 
     Returns:
         Log-probabilities in nats, in float32 or float64, ``(rows, target_vocab_size)``.
@@ -39,16 +39,18 @@ def log_probabilities(logits: Tensor) -> Tensor:
     dtype = logits.dtype if logits.dtype == torch.float64 else torch.float32
     result = torch.log_softmax(logits, dim=-1, dtype=dtype)
     # A row is NaN in all its columns or in none, so one column tells; NaN is an error and never a rank.
-    if bool(result[:, EOS].isnan().any()):
+    if bool(result[:, special_ids.eos].isnan().any()):
         raise UserError(_NAN)
-    return _without_special(result)
+    for never in special_ids.never_produced:
+        result[:, never] = -torch.inf
+    return result
 
 
-def best_next(logits: Callable[[Tensor], Tensor], states: Tensor, count: int) -> tuple[Tensor, Tensor]:
+def best_next(model: Decodable[Any], states: Tensor, count: int) -> tuple[Tensor, Tensor]:
     """Return the best next tokens of many prefixes, in the order of `best`, a block of rows at a time.
 
     Args:
-        logits: From states ``(rows, d_model)`` to ``(rows, target_vocab_size)``.
+        model: Scores the tokens that can follow.
         states: ``(rows, d_model)``.
         count: How many are wanted; fewer if the vocabulary has fewer.
 
@@ -58,7 +60,7 @@ def best_next(logits: Callable[[Tensor], Tensor], states: Tensor, count: int) ->
     Raises:
         UserError: The model gives NaN.
     """
-    parts = [best(log_probabilities(logits(part)), count) for part in _row_blocks(states)]
+    parts = [best(log_probabilities(model.logits(part), model.special_ids), count) for part in _row_blocks(states)]
     return torch.cat([values for values, _ in parts]), torch.cat([pieces for _, pieces in parts])
 
 
@@ -67,12 +69,6 @@ def _row_blocks(states: Tensor) -> tuple[Tensor, ...]:
     if states.device.type != "cpu":
         return states.split(64 * ROWS_AT_ONCE)
     return states.chunk(max(1, -(-states.size(0) // ROWS_AT_ONCE)))
-
-
-def _without_special(scores: Tensor) -> Tensor:
-    for piece in NEVER_PRODUCED:
-        scores[:, piece] = -torch.inf
-    return scores
 
 
 def best(scores: Tensor, count: int) -> tuple[Tensor, Tensor]:

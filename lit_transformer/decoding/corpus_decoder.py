@@ -12,8 +12,8 @@ from lit_transformer.decoding.beam import beam_search
 from lit_transformer.decoding.decode import for_decoding, source_lengths
 from lit_transformer.decoding.greedy import greedy_search
 from lit_transformer.decoding.hypotheses import Hypotheses
-from lit_transformer.decoding.protocol import Decodable
 from lit_transformer.decoding.settings import DecodingSettings
+from lit_transformer.model.protocol import Decodable, EncoderState
 
 
 class CorpusDecoder:
@@ -28,9 +28,9 @@ class CorpusDecoder:
         settings: The search and its limits.
     """
 
-    def __init__(self, model: Decodable, sources: Sequence[Tensor], settings: DecodingSettings) -> None:
+    def __init__(self, model: Decodable[Any], sources: Sequence[Tensor], settings: DecodingSettings) -> None:
         self.model, self.settings = model, settings
-        lengths = [source_lengths(source) for source in sources]
+        lengths = [source_lengths(source, model.special_ids) for source in sources]
         written = [(length > 0).nonzero().squeeze(1) for length in lengths]
         self._count = sum(length.numel() for length in lengths)
         flat = torch.cat(lengths) if lengths else torch.zeros(0, dtype=torch.int64)
@@ -41,12 +41,12 @@ class CorpusDecoder:
             if rows.numel()
         ]
 
-    def encode(self) -> list[Any]:
+    def encode(self) -> list[EncoderState]:
         """Return the encoder's output for each batch, to be used by all variants that leave the encoder as it is."""
         with for_decoding(self.model, self._device):
             return [self.model.encode(source) for source, _ in self._batches]
 
-    def decode(self, encoded: Sequence[Any] | None = None) -> Hypotheses:
+    def decode(self, encoded: Sequence[EncoderState] | None = None) -> Hypotheses:
         """Decode the corpus with the model as it now is.
 
         Args:
@@ -65,7 +65,7 @@ class CorpusDecoder:
             ]
         return self._joined(parts)
 
-    def decode_copies(self, model: Decodable, copies: int) -> list[Hypotheses]:
+    def decode_copies(self, model: Decodable[Any], copies: int) -> list[Hypotheses]:
         """Decode several copies of every sentence in one batch, with a model that treats each copy in its own way.
 
         Args:
@@ -86,7 +86,9 @@ class CorpusDecoder:
             ]
         return [self._joined([part[copy] for part in parts]) for copy in range(copies)]
 
-    def _search(self, model: Decodable, source: Tensor, limits: Tensor, encoded: Any) -> Hypotheses:
+    def _search(
+        self, model: Decodable[Any], source: Tensor, limits: Tensor, encoded: EncoderState | None
+    ) -> Hypotheses:
         if self.settings.beam == 1:
             return greedy_search(model, source, limits, encoded)
         return beam_search(model, source, limits, self.settings.beam, self.settings.length_penalty, encoded)

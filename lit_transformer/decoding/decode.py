@@ -5,21 +5,22 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
+from lit_transformer.data.special_ids import SpecialIds
 from lit_transformer.decoding.beam import beam_search
 from lit_transformer.decoding.greedy import greedy_search
 from lit_transformer.decoding.hypotheses import Hypotheses
-from lit_transformer.decoding.protocol import EOS, PAD, Decodable
 from lit_transformer.decoding.settings import DecodingSettings, Precision
+from lit_transformer.model.protocol import AnalysableModel, Decodable
 
-AnyModule = TypeVar("AnyModule", bound=nn.Module)
+AnyModel = TypeVar("AnyModel", bound=AnalysableModel)
 
 
-def decode(model: Decodable, source: Tensor, settings: DecodingSettings) -> Hypotheses:
+def decode(model: Decodable[Any], source: Tensor, settings: DecodingSettings) -> Hypotheses:
     """Decode a batch of sentences.
 
     The model is used in evaluation mode, without gradients and without autocast, whatever the caller is in the midst
@@ -40,7 +41,7 @@ def decode(model: Decodable, source: Tensor, settings: DecodingSettings) -> Hypo
     """
     if source.size(0) == 0:
         return Hypotheses.join([])
-    limits = source_lengths(source) + settings.max_extra_pieces
+    limits = source_lengths(source, model.special_ids) + settings.max_extra_pieces
     with for_decoding(model, source.device):
         if settings.beam == 1:
             return greedy_search(model, source, limits)
@@ -48,7 +49,7 @@ def decode(model: Decodable, source: Tensor, settings: DecodingSettings) -> Hypo
 
 
 @contextmanager
-def for_decoding(model: Decodable, device: torch.device) -> Iterator[None]:
+def for_decoding(model: Decodable[Any], device: torch.device) -> Iterator[None]:
     """Use a model in evaluation mode, without gradients and autocast, and leave it in the mode it was in."""
     trained = [module for module in model.modules() if module.training]
     model.eval()
@@ -60,16 +61,17 @@ def for_decoding(model: Decodable, device: torch.device) -> Iterator[None]:
             module.training = True
 
 
-def source_lengths(source: Tensor) -> Tensor:
+def source_lengths(source: Tensor, special_ids: SpecialIds) -> Tensor:
     """Return the number of pieces of each source, end of sentence and padding not counted, ``(batch,)``.
 
     Args:
         source: ``(batch, source_length)``.
+        special_ids: The special tokens of the source's vocabulary.
     """
-    return (source.ne(PAD) & source.ne(EOS)).sum(dim=1)
+    return (source.ne(special_ids.pad) & source.ne(special_ids.eos)).sum(dim=1)
 
 
-def in_precision(model: AnyModule, precision: Precision) -> AnyModule:
+def in_precision(model: AnyModel, precision: Precision) -> AnyModel:
     """Return the model itself if its weights have this precision, else a copy that has it; the model stays as it is.
 
     Args:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
 from lit_transformer.decoding.candidates import best_next
 from lit_transformer.decoding.hypotheses import Hypotheses
-from lit_transformer.decoding.protocol import BOS, EOS, Decodable
+from lit_transformer.model.protocol import Decodable, EncoderState
 
 # Dropping rows copies the caches of those that stay, so it waits until a quarter of them has nothing left to do.
 LIVE_SHARE = 0.75
 
 
-def greedy_search(model: Decodable, source: Tensor, limits: Tensor, encoded: object = None) -> Hypotheses:
+def greedy_search(
+    model: Decodable[Any], source: Tensor, limits: Tensor, encoded: EncoderState | None = None
+) -> Hypotheses:
     """Take the most probable token at each step; of equal ones, the lowest id.
 
     Args:
@@ -22,7 +26,7 @@ def greedy_search(model: Decodable, source: Tensor, limits: Tensor, encoded: obj
         limits: Maximum number of tokens of each hypothesis, ``(batch,)``.
         encoded: The encoder's output for the source, if it is known.
     """
-    batch, device = source.size(0), source.device
+    batch, device, special = source.size(0), source.device, model.special_ids
     pieces = torch.zeros(batch, int(limits.max()), dtype=torch.int64, device=device)
     lengths = torch.zeros_like(limits)
     scores = torch.zeros(batch, dtype=torch.float64, device=device)
@@ -30,11 +34,11 @@ def greedy_search(model: Decodable, source: Tensor, limits: Tensor, encoded: obj
     cache = model.start(model.encode(source) if encoded is None else encoded)
     sentences = torch.arange(batch, device=device)
     live = limits > 0
-    ids = torch.full((batch, 1), BOS, dtype=torch.int64, device=device)
+    ids = torch.full((batch, 1), special.bos, dtype=torch.int64, device=device)
     for length in range(pieces.size(1)):
-        added, piece = (part[:, 0] for part in best_next(model.logits, model.step(ids, cache)[:, -1], 1))
+        added, piece = (part[:, 0] for part in best_next(model, model.step(ids, cache)[:, -1], 1))
         scores[sentences] += added.double().where(live, 0.0)
-        ended = live & (piece == EOS)
+        ended = live & (piece == special.eos)
         terminated[sentences] |= ended
         live = live & ~ended
         pieces[sentences, length] = piece.where(live, 0)

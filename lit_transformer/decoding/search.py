@@ -9,7 +9,6 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from lit_transformer.decoding.hypotheses import Hypotheses
-from lit_transformer.decoding.protocol import EOS
 
 
 class Finished:
@@ -62,6 +61,7 @@ class Search:
         limits: Maximum number of tokens of each hypothesis, ``(sentences,)``.
         beam: Number of live prefixes of a sentence.
         length_penalty: Exponent of the length normalisation.
+        eos: Id of the end-of-sentence token.
 
     Attributes:
         sentences: The place of each sentence in ``finished``, ``(sentences,)``.
@@ -74,9 +74,9 @@ class Search:
         open: False at sentences that are done, ``(sentences,)``.
     """
 
-    def __init__(self, finished: Finished, limits: Tensor, beam: int, length_penalty: float) -> None:
+    def __init__(self, finished: Finished, limits: Tensor, beam: int, length_penalty: float, eos: int) -> None:
         device, longest = limits.device, int(limits.max()) if limits.numel() else 0
-        self.finished, self.limits, self.beam = finished, limits, beam
+        self.finished, self.limits, self.beam, self._eos = finished, limits, beam, eos
         # Of Python's own powers, since torch's may differ in the last bit from one machine to the next.
         self._divisors = torch.tensor(
             [((5 + length) / 6) ** length_penalty for length in range(longest + 1)], dtype=torch.float64, device=device
@@ -100,7 +100,7 @@ class Search:
         """
         scores, parents, pieces = self._rank(values, pieces)
         self.length += 1
-        ends = pieces == EOS
+        ends = pieces == self._eos
         self._finish(ends[:, : self.beam], scores, parents)
         # One prefix has one end, so that at least half of the candidates go on.
         others = ends.to(torch.uint8).sort(dim=1, stable=True).indices[:, : self.beam]

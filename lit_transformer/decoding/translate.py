@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from lit_transformer.data.batch import Batch
 from lit_transformer.decoding.decode import decode
-from lit_transformer.decoding.protocol import Decodable
 from lit_transformer.decoding.settings import DecodingSettings
+from lit_transformer.model.protocol import Decodable
 
 
 def translate(
-    model: Decodable, batch: Batch, settings: DecodingSettings, detokenize: Callable[[Sequence[int]], str]
+    model: Decodable[Any], batch: Batch, settings: DecodingSettings, detokenize: Callable[[Sequence[int]], str]
 ) -> tuple[list[str], Tensor]:
     """Translate the sentences of a batch.
 

@@ -13,7 +13,7 @@ from lit_transformer.data.batch import Batch
 from lit_transformer.importance.criticality import GRID
 from lit_transformer.importance.records import mean_loss
 from lit_transformer.importance.weight_change import TOLERANCE, weight_change
-from lit_transformer.model import Transformer
+from lit_transformer.model import AnalysableModel
 from lit_transformer.model.surgery import component_parameters, perturbed
 
 SIGMAS = tuple(tenths / 10 for tenths in range(1, 11))
@@ -43,7 +43,7 @@ def grid_settings(include_norm: bool, samples: int) -> dict[str, Any]:
 
 
 def most_seconds(
-    model: Transformer,
+    model: AnalysableModel,
     component: str,
     initial: Mapping[str, Tensor],
     batches: Sequence[Batch],
@@ -72,7 +72,7 @@ def most_seconds(
 
 
 def module_criticality(
-    model: Transformer,
+    model: AnalysableModel,
     component: str,
     initial: Mapping[str, Tensor],
     batches: Sequence[Batch],

@@ -8,12 +8,12 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from lit_transformer.data.batch import PAD, Batch
+from lit_transformer.data.batch import Batch
 from lit_transformer.errors import UserError
 from lit_transformer.importance.evaluation import Evaluation
 from lit_transformer.importance.scoring_set import ScoringSet
 from lit_transformer.metrics.chrf import CorpusChrF
-from lit_transformer.model import Transformer
+from lit_transformer.model import AnalysableModel
 
 RECORDS = ("loss", "chrf")
 """What can be asked for; exact matches are recorded wherever the phenomena of the sentences are known."""
@@ -43,7 +43,7 @@ class Recorder:
         return not self._lacking(evaluation)
 
     def record(
-        self, evaluation: Evaluation, model: Transformer, scoring_set: ScoringSet, hypotheses: Sequence[str]
+        self, evaluation: Evaluation, model: AnalysableModel, scoring_set: ScoringSet, hypotheses: Sequence[str]
     ) -> Evaluation:
         """Return the evaluation with all that is to be recorded; what it has already stays, asked for or not.
 
@@ -68,7 +68,7 @@ class Recorder:
         return {name for name, asked in wanted.items() if asked and name not in evaluation.records}
 
 
-def mean_loss(model: Transformer, batches: Sequence[Batch]) -> float:
+def mean_loss(model: AnalysableModel, batches: Sequence[Batch]) -> float:
     """Return the teacher-forced cross-entropy of target pieces, in nats per piece.
 
     Args:
@@ -79,13 +79,14 @@ def mean_loss(model: Transformer, batches: Sequence[Batch]) -> float:
     return float(found["loss"].sum()) / int(found["reference_pieces"].sum())
 
 
-def _teacher_forced(model: Transformer, scoring_set: ScoringSet) -> dict[str, Tensor]:
+def _teacher_forced(model: AnalysableModel, scoring_set: ScoringSet) -> dict[str, Tensor]:
     """Return, per sentence: summed cross-entropy in nats, correct pieces and pieces of the reference."""
     losses, correct, pieces = [], [], []
     with torch.no_grad(), torch.autocast(scoring_set.batches[0].source.device.type, enabled=False):
         for batch in scoring_set.batches:
-            logits, following = model(batch.source, batch.target[:, :-1]), batch.target[:, 1:]
-            real = following.ne(PAD)
+            states = model.step(batch.target[:, :-1], model.start(model.encode(batch.source)))
+            logits, following = model.logits(states), batch.target[:, 1:]
+            real = following.ne(batch.special_ids.pad)
             loss = F.cross_entropy(logits.transpose(1, 2), following, reduction="none")
             losses.append(loss.double().masked_fill(~real, 0.0).sum(dim=1).cpu())
             correct.append((logits.argmax(dim=-1).eq(following) & real).sum(dim=1).cpu())

@@ -1,10 +1,9 @@
 """Which components to prune or to rewind: by name, by score, by the order of an ablation, or at random."""
 
-from __future__ import annotations
-
+# Annotations are not postponed: jsonargparse would look up the types of `SelectionOptions` in its subclasses' modules.
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Literal, TypeAlias, get_args
 
 from lit_transformer.components import canonical_key, kind_of, select
@@ -15,45 +14,66 @@ Score = Literal["contribution", "criticality", "group_ablation"]
 By = Literal["contribution", "criticality", "group_ablation", "layers", "random"]
 
 
-@dataclass(frozen=True)
-class Selection:
-    """How components are chosen.
+@dataclass
+class SelectionOptions:
+    """The options that say which components, shared by the callbacks that change some.
 
     Args:
-        components: Selectors of those that may be chosen; all that the model has, if not given.
-        by: What chooses among them: a score, the least important first; ``group_ablation``, in the order in which it
-            removed them; ``layers``, whole decoder layers in the order in which a layer ablation removed them;
-            ``random``; or None, which takes them all.
-        count: How many; with ``layers``, how many layers.
-        threshold: Those whose score is at most this, with ``most`` at least; for ``group_ablation`` and ``layers`` as
-            many as cost at most so many BLEU points on validation together.
+        components: Exactly these components, whatever by, count and the other options that choose say: ids (d:sa:3),
+            ranges (d:sa:1-3), kinds (d:sa), sides (d:*) or all (*).
+        by: What chooses: contribution or criticality (the lowest scores), group_ablation (in its order), layers (whole
+            decoder layers, in the order of LayerAblation) or random.
+        count: How many; by layers, how many layers.
+        threshold: Those whose score is at most this (with most, at least); for group_ablation and layers, as many as
+            together cost at most this many BLEU points on validation.
         most: The most important ones instead, as a control.
         seed: Seed of a random choice.
-        match: A random choice takes as many of each kind as this score would, and not the very same components where
-            others of these kinds exist: it is to tell what their choice is worth. Without a match it may take any.
-
-    Raises:
-        UserError: What is given means nothing together.
+        match: A random choice takes as many of each kind as this score would, and other components than the score
+            would where there are others of these kinds.
+        among: Which components may be chosen, named as for components (default: all).
     """
 
-    components: tuple[str, ...] | None = None
+    components: list[str] | None = None
     by: By | None = None
     count: int | None = None
     threshold: float | None = None
     most: bool = False
     seed: int = 1
     match: Score | None = None
+    among: list[str] | None = None
+
+
+@dataclass
+class Selection(SelectionOptions):
+    """A choice of components.
+
+    Options that `components` overrides are set back to their defaults, and listed in `overridden`.
+
+    Raises:
+        UserError: The options contradict each other, or one has a value that is not allowed.
+    """
 
     def __post_init__(self) -> None:
-        """Refuse what means nothing."""
-        if self.components is not None and not self.components:
-            raise UserError("components is an empty list; name some, such as [d:sa:2-4], or give null for all.")
-        if self.by is None:
-            if self.components is None:
-                raise UserError("nothing is chosen; give components, such as [d:sa:2-4], or by, such as contribution.")
-            if self.count is not None or self.threshold is not None or self.most or self.match:
-                raise UserError("count, threshold, most and match choose by a score or at random; give by too.")
-            return
+        """Check the options."""
+        self.overridden: list[str] = []
+        for name in ("components", "among"):
+            if getattr(self, name) is not None and not getattr(self, name):
+                raise UserError(f"{name} is an empty list; name some, such as [d:sa:2-4], or leave it out.")
+        if self.components is not None:
+            self._override()
+        elif self.by is None:
+            raise UserError("nothing is chosen; give components, such as [d:sa:2-4], or by, such as contribution.")
+        else:
+            self._check_choice()
+
+    def _override(self) -> None:
+        """Set the options that choose back to their defaults."""
+        for option in fields(self):
+            if option.name not in ("components", "seed") and getattr(self, option.name) != option.default:
+                self.overridden.append(option.name)
+                setattr(self, option.name, option.default)
+
+    def _check_choice(self) -> None:
         if self.by not in get_args(By):
             raise UserError(f"by is {self.by!r}; give one of {', '.join(get_args(By))}, or null.")
         if (self.count is None) == (self.threshold is None):
@@ -84,7 +104,7 @@ class Selection:
         Raises:
             UserError: A selector matches nothing, there are not so many, or the scores lack what is asked for.
         """
-        allowed = select(self.components or ["*"], existing)
+        allowed = select(self.components or self.among or ["*"], existing)
         if self.by is None:
             return allowed
         if self.by == "layers":
@@ -144,8 +164,8 @@ class Selection:
         chosen = [name for names, _ in steps for name in names]
         if outside := [name for name in chosen if name not in allowed]:
             raise UserError(
-                f"the {ablation} removed {', '.join(chosen)}, of which {', '.join(outside)} may not be chosen; run it "
-                "with the same components."
+                f"the {ablation} removed {', '.join(chosen)}, of which {', '.join(outside)} may not be chosen; give "
+                f"{scorer} as components what among names here."
             )
         return chosen
 
@@ -179,6 +199,41 @@ def _values(allowed: Sequence[str], score: str, scores: Mapping[str, Any] | None
     missing = [name for name in allowed if score not in rows.get(name, {})]
     if missing:
         raise UserError(
-            f"these scores have no {score} of {', '.join(missing)}; score them first, or leave them out of components."
+            f"these scores have no {score} of {', '.join(missing)}; score them first, or leave them out of among."
         )
     return {name: (float(rows[name][score]), float(rows[name].get("drop") or 0.0)) for name in allowed}
+
+
+def in_current_terms(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options or the record of a selection as they would be given today.
+
+    Before there was `among`, ``components`` together with ``by`` named the components that may be chosen.
+
+    Args:
+        options: By name; what was written since then has ``among``, if only as None.
+
+    Example:
+        >>> in_current_terms({"components": ["d:*"], "by": "contribution", "count": 2})
+        {'components': None, 'by': 'contribution', 'count': 2, 'among': ['d:*']}
+    """
+    if "among" in options or not options.get("components") or options.get("by") is None:
+        return dict(options)
+    return {**options, "components": None, "among": options["components"]}
+
+
+def config_in_current_terms(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the saved configuration of a run with the options of its callbacks as they would be given today.
+
+    Args:
+        config: The configuration; see `in_current_terms` for what is changed in it.
+    """
+    trainer = config.get("trainer") or {}
+    given = trainer.get("callbacks") or []
+    entries = given if isinstance(given, list) else [given]
+    callbacks = [
+        {**each, "init_args": in_current_terms(each["init_args"])}
+        if isinstance(each, Mapping) and each.get("init_args")
+        else each
+        for each in entries
+    ]
+    return {**config, "trainer": {**trainer, "callbacks": callbacks}} if callbacks else dict(config)

@@ -6,7 +6,6 @@ import contextlib
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -17,7 +16,7 @@ from lit_transformer.importance.scoring_set import ScoringSet
 from lit_transformer.importance.side_by_side import SideBySide
 from lit_transformer.importance.variant import Variant
 from lit_transformer.metrics.bleu import CorpusBLEU
-from lit_transformer.model import Transformer
+from lit_transformer.model import AnalysableModel, EncoderState
 from lit_transformer.model.surgery import ablated, interpolated
 
 MOST_SIDE_BY_SIDE = 64
@@ -53,7 +52,7 @@ class VariantDecoder:
 
     def __init__(
         self,
-        model: Transformer,
+        model: AnalysableModel,
         scoring_set: ScoringSet,
         detokenize: Callable[[Sequence[int]], str],
         decoding: DecodingSettings,
@@ -66,7 +65,7 @@ class VariantDecoder:
         self._detokenize, self._metric, self._replacements = detokenize, metric, replacements
         self._decoding = decoding
         self._corpus = CorpusDecoder(self.model, [batch.source for batch in scoring_set.batches], decoding)
-        self._encoded: list[Any] | None = None
+        self._encoded: list[EncoderState] | None = None
 
     def decode(self, variant: Variant) -> tuple[Hypotheses, Tensor]:
         """Decode with a variant.
@@ -131,16 +130,16 @@ class VariantDecoder:
         Args:
             memory: The bytes, of the model's device.
         """
-        config, size = self.model.config, next(self.model.parameters()).element_size()
+        model, size = self.model, next(self.model.parameters()).element_size()
         needed = 1
         for batch in self._set.batches:
             length = batch.source.size(1)
             limit = length + self._decoding.max_extra_pieces
             # Keys and values of the prefixes, in buffers that grow by half while the old ones are still there.
-            own = 3 * 2 * self._decoding.beam * limit * config.decoder_layers * config.d_model
+            own = 3 * 2 * self._decoding.beam * limit * model.decoder_layers * model.d_model
             # Those of the source, selected while the old ones are still there; logits and what is made of them.
-            source = 2 * 2 * length * (config.decoder_layers + 1) * config.d_model
-            scores = 4 * self._decoding.beam * config.target_vocab_size
+            source = 2 * 2 * length * (model.decoder_layers + 1) * model.d_model
+            scores = 4 * self._decoding.beam * model.target_vocab_size
             needed = max(needed, len(batch) * size * (own + source + scores))
         return max(1, min(memory // needed, MOST_SIDE_BY_SIDE))
 

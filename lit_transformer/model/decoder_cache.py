@@ -2,43 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TypeAlias
+from collections.abc import Sequence
 
 from torch import Tensor
 
-from lit_transformer.model.attention import KeyValues
-
-SourceKeyValues: TypeAlias = tuple[Tensor, Tensor] | None
-
-
-@dataclass
-class EncoderState:
-    """The encoded source sentences.
-
-    Args:
-        states: ``(batch, source_length, d_model)``.
-        padding: True at padding, ``(batch, source_length)``.
-    """
-
-    states: Tensor
-    padding: Tensor
+from lit_transformer.model.attention import PastCache, SourceCache
 
 
 class DecoderCache:
-    """Keys and values of every decoder layer, for one batch of sentences with one or more prefixes each.
+    """The caches of every decoder layer, for one batch of sentences with one or more prefixes each.
 
     Args:
-        source: Per layer, keys and values of the source, each ``(batch, heads, source_length, head_size)``, or None
-            where the component is not in use.
+        past: Per layer, the empty cache of its self-attention; None where nothing is computed.
+        source: Per layer, the source as its source-target attention prepared it; None where nothing is computed.
         padding: True at the source's padding, ``(batch, source_length)``.
+
+    Attributes:
+        length: Number of tokens of every prefix.
     """
 
-    def __init__(self, source: list[SourceKeyValues], padding: Tensor) -> None:
-        self.source = source
-        self.padding = padding
-        self.own = [KeyValues() for _ in source]
-        self.length = 0
+    def __init__(self, past: Sequence[PastCache | None], source: Sequence[SourceCache | None], padding: Tensor) -> None:
+        self.past, self.source, self.padding, self.length = list(past), list(source), padding, 0
 
     @property
     def source_mask(self) -> Tensor:
@@ -51,8 +35,9 @@ class DecoderCache:
         Args:
             rows: ``(new_rows,)``, indices into the rows of prefixes.
         """
-        for layer in self.own:
-            layer.select(rows)
+        for layer in self.past:
+            if layer is not None:
+                layer.select(rows)
 
     def select_sentences(self, sentences: Tensor) -> None:
         """Keep these sentences of the source (their prefixes are chosen by `select_prefixes`).
@@ -63,7 +48,4 @@ class DecoderCache:
         self.padding = self.padding[sentences]
         longest = int((~self.padding).sum(dim=1).max())
         self.padding = self.padding[:, :longest]
-        self.source = [
-            None if layer is None else (layer[0][sentences, :, :longest], layer[1][sentences, :, :longest])
-            for layer in self.source
-        ]
+        self.source = [None if layer is None else layer.select(sentences, longest) for layer in self.source]

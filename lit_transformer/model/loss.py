@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from lit_transformer.data.batch import PAD, Batch
-
-if TYPE_CHECKING:
-    from lit_transformer.model.transformer import Transformer
+from lit_transformer.data.batch import Batch
+from lit_transformer.model.protocol import Decodable
 
 # Rows taken at once: on a CPU, as many as fit its cache with a vocabulary of some thousand pieces.
 _CPU_ROWS = 128
@@ -71,7 +69,7 @@ def label_smoothed_loss(logits: Tensor, target: Tensor, smoothing: float) -> tup
     return _SmoothedCrossEntropy.apply(logits, target, smoothing)
 
 
-def teacher_forced_losses(network: Transformer, batch: Batch, smoothing: float) -> tuple[Tensor, Tensor, int]:
+def teacher_forced_losses(network: Decodable[Any], batch: Batch, smoothing: float) -> tuple[Tensor, Tensor, int]:
     """Return what `label_smoothed_loss` gives for the target sides of a batch, and the number of their pieces.
 
     Args:
@@ -81,6 +79,6 @@ def teacher_forced_losses(network: Transformer, batch: Batch, smoothing: float) 
     """
     states = network.step(batch.target[:, :-1], network.start(network.encode(batch.source)))
     following = batch.target[:, 1:]
-    real = following.ne(PAD)
+    real = following.ne(batch.special_ids.pad)
     smoothed, plain = label_smoothed_loss(network.logits(states[real]), following[real], smoothing)
     return smoothed, plain, batch.target_tokens

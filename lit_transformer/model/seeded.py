@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 
 import torch
+from torch import Tensor
 
+from lit_transformer.model.surgery import component_parameters
 from lit_transformer.model.transformer import Transformer
 from lit_transformer.structure import TransformerConfig
 
@@ -41,3 +43,23 @@ def seeded_transformer(config: TransformerConfig, seed: int) -> Transformer:
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         return Transformer(config)
+
+
+def redrawn(config: TransformerConfig, component: str, seed: int) -> dict[str, Tensor]:
+    """Return fresh initial weights of a component, its LayerNorm included (Zhang et al. 2019, method.md 2.1).
+
+    They come from the distribution that initial weights come from.
+
+    Args:
+        config: The structure of the model.
+        component: Id of the component.
+        seed: Their seed, which `fresh_seed` gives.
+
+    Returns:
+        The weights by their names in the model's state.
+
+    Raises:
+        UserError: The model has no such component.
+    """
+    fresh = seeded_transformer(config, seed)
+    return {name: weight.detach() for name, weight in component_parameters(fresh, component, include_norm=True).items()}

@@ -6,32 +6,10 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
+from lit_transformer.model.attention.base import SourceCache
 from lit_transformer.model.dropout import dropout
-
-
-class FeedForward(nn.Module):
-    """Position-wise feed-forward network with ReLU (Vaswani et al. 2017, 3.3).
-
-    Args:
-        d_model: Width of the residual stream.
-        size: Width of the hidden layer.
-        dropout: Probability of dropping a hidden unit after the ReLU.
-    """
-
-    def __init__(self, d_model: int, size: int, dropout: float) -> None:
-        super().__init__()
-        self.inner = nn.Linear(d_model, size)
-        self.outer = nn.Linear(size, d_model)
-        self.dropout = dropout
-        for linear in (self.inner, self.outer):
-            nn.init.xavier_uniform_(linear.weight)
-            nn.init.zeros_(linear.bias)
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Map ``(batch, length, d_model)`` to the same shape."""
-        return self.outer(dropout(F.relu(self.inner(x)), self.dropout, self.training))
+from lit_transformer.model.function import ComponentFunction
 
 
 class SubLayer(nn.Module):
@@ -62,7 +40,7 @@ class SubLayer(nn.Module):
     """
 
     def __init__(
-        self, function: nn.Module, d_model: int, dropout: float, norm_first: bool, layer_drop: float = 0.0
+        self, function: ComponentFunction, d_model: int, dropout: float, norm_first: bool, layer_drop: float = 0.0
     ) -> None:
         super().__init__()
         self.function = function
@@ -84,7 +62,7 @@ class SubLayer(nn.Module):
         self.stands_in = False
 
     @property
-    def current(self) -> nn.Module | None:
+    def current(self) -> ComponentFunction | None:
         """The function that is computed now; None where none is."""
         if self.training and self.stands_in and self.predecessor is not None:
             return self.predecessor.function
@@ -115,9 +93,23 @@ class SubLayer(nn.Module):
         if self.norm_first:
             self.norm = nn.Identity()  # type: ignore[assignment]
 
-    def attend_to(self, x: Tensor, *inputs: Any) -> Tensor:
-        """Apply a source-target attention component to keys and values that were projected before."""
-        return self._run("attend_to", x, *inputs)
+    def attend_to(self, x: Tensor, source: SourceCache | None, mask: Tensor) -> Tensor:
+        """Apply a source-target attention component; see `Attention.attend_to`.
+
+        Args:
+            x: The residual stream, ``(rows, length, d_model)``.
+            source: The source as its function prepared it; None where nothing is computed.
+            mask: True at the source's padding, ``(batch, 1, 1, source_length)``.
+        """
+        return self._run("attend_to", x, source, mask)
+
+    def weights(self, include_norm: bool = False) -> dict[str, nn.Parameter]:
+        """Return its weights by their names within the component (method.md 0.4).
+
+        Args:
+            include_norm: Those of its LayerNorm too.
+        """
+        return {name: part for name, part in self.named_parameters() if include_norm or not name.startswith("norm.")}
 
     def _run(self, method: str, x: Tensor, *inputs: Any) -> Tensor:
         if self.training and self.stands_in and self.predecessor is not None:
@@ -144,6 +136,7 @@ class SubLayer(nn.Module):
 
         DDP would wait for the gradient of parameters that have none; so would those that the inputs come from.
         """
-        parts = [*self.parameters(), *(part for part in inputs if isinstance(part, Tensor))]
+        sources = [part for source in inputs for part in getattr(source, "tensors", ())]
+        parts = [*self.parameters(), *sources, *(part for part in inputs if isinstance(part, Tensor))]
         zeros = [part.flatten()[0].float() * 0.0 for part in parts if part.requires_grad and part.numel()]
         return torch.stack(zeros).sum() if zeros else 0.0

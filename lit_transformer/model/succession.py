@@ -10,7 +10,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from lit_transformer.errors import UserError
-from lit_transformer.model.attention import KeyValues
+from lit_transformer.model.attention import PastCache
 from lit_transformer.model.transformer import DecoderLayer, Transformer
 
 
@@ -43,18 +43,20 @@ class SuccessorLayer(DecoderLayer):
     def _is_away(self) -> bool:
         return self.training and self.stands_in
 
-    def source_keys_values(self, states: Tensor) -> Any:
-        """Project the encoder's states ``(batch, source_length, d_model)`` for whatever layers come next."""
+    def source_cache(self, states: Tensor) -> Any:
+        """Prepare the encoder's states ``(batch, source_length, d_model)`` for the layers that are computed next."""
         if self._is_away:
-            return [predecessor.source_keys_values(states) for predecessor in self.predecessors]
-        return super().source_keys_values(states)
+            return [predecessor.source_cache(states) for predecessor in self.predecessors]
+        return super().source_cache(states)
 
-    def forward(self, x: Tensor, causal: Tensor | None, own: KeyValues, source: Any, source_mask: Tensor) -> Tensor:
+    def forward(
+        self, x: Tensor, causal: Tensor | None, past: PastCache | None, source: Any, source_mask: Tensor
+    ) -> Tensor:
         """Map ``(rows, new, d_model)`` to the same shape; see `Decoder.forward`."""
         if not self._is_away:
-            return super().forward(x, causal, own, source, source_mask)
-        for predecessor, keys_values in zip(self.predecessors, source, strict=True):
-            x = predecessor(x, causal, KeyValues(), keys_values, source_mask)
+            return super().forward(x, causal, past, source, source_mask)
+        for predecessor, source_cache in zip(self.predecessors, source, strict=True):
+            x = predecessor(x, causal, predecessor.new_past(), source_cache, source_mask)
         # DDP would wait for the gradients of what was not computed.
         for component in (self.sa, self.ea, self.ff):
             x = x + component._nothing()

@@ -12,19 +12,12 @@ import torch
 from torch import Tensor, nn
 
 from lit_transformer.components import select
-from lit_transformer.data.batch import PAD, Batch
+from lit_transformer.data.batch import Batch
 from lit_transformer.errors import UserError
-from lit_transformer.model import (
-    Attention,
-    FeedForward,
-    SubLayer,
-    Transformer,
-    TransformerConfig,
-    seeded_transformer,
-)
+from lit_transformer.model.protocol import AnalysableModel, Component
 
 
-def component_parameters(model: Transformer, component: str, include_norm: bool = False) -> dict[str, nn.Parameter]:
+def component_parameters(model: AnalysableModel, component: str, include_norm: bool = False) -> dict[str, nn.Parameter]:
     """Return the weights that belong to a component, by their names in the model's state (method.md 0.4).
 
     These are the weights and biases of its projections or of its feed-forward network; a tensor that is used outside
@@ -39,7 +32,7 @@ def component_parameters(model: Transformer, component: str, include_norm: bool 
         UserError: The model has no such component.
     """
     sublayer = _sublayer(model, component)
-    prefix = next(name for name, module in model.named_modules() if module is sublayer) + "."
+    prefix = next(name for name, module in model.named_modules() if id(module) == id(sublayer)) + "."
     # By their memory: two parameters may also share that.
     elsewhere = {
         parameter.data_ptr()
@@ -48,14 +41,14 @@ def component_parameters(model: Transformer, component: str, include_norm: bool 
     }
     return {
         prefix + name: parameter
-        for name, parameter in sublayer.named_parameters()
-        if (include_norm or not name.startswith("norm.")) and parameter.data_ptr() not in elsewhere
+        for name, parameter in sublayer.weights(include_norm).items()
+        if parameter.data_ptr() not in elsewhere
     }
 
 
 @contextlib.contextmanager
 def ablated(
-    model: Transformer, components: str | Iterable[str], constants: Mapping[str, Tensor] | None = None
+    model: AnalysableModel, components: str | Iterable[str], constants: Mapping[str, Tensor] | None = None
 ) -> Iterator[list[str]]:
     """Take components out of the residual stream while the context lasts (method.md 0.2).
 
@@ -92,7 +85,7 @@ def ablated(
 
 @contextlib.contextmanager
 def interpolated(
-    model: Transformer, component: str, initial: Mapping[str, Tensor], alpha: float, include_norm: bool = False
+    model: AnalysableModel, component: str, initial: Mapping[str, Tensor], alpha: float, include_norm: bool = False
 ) -> Iterator[None]:
     """Move a component towards its initial weights while the context lasts (method.md 1.4).
 
@@ -116,7 +109,7 @@ def interpolated(
 
 @contextlib.contextmanager
 def perturbed(
-    model: Transformer,
+    model: AnalysableModel,
     component: str,
     initial: Mapping[str, Tensor],
     alpha: float,
@@ -151,28 +144,8 @@ def perturbed(
         yield
 
 
-def redrawn(config: TransformerConfig, component: str, seed: int) -> dict[str, Tensor]:
-    """Return fresh initial weights of a component, its LayerNorm included (Zhang et al. 2019, method.md 2.1).
-
-    They come from the distribution that initial weights come from.
-
-    Args:
-        config: The structure of the model.
-        component: Id of the component.
-        seed: Their seed, which `fresh_seed` gives.
-
-    Returns:
-        The weights by their names in the model's state.
-
-    Raises:
-        UserError: The model has no such component.
-    """
-    fresh = seeded_transformer(config, seed)
-    return {name: weight.detach() for name, weight in component_parameters(fresh, component, include_norm=True).items()}
-
-
 @torch.no_grad()
-def mean_outputs(model: Transformer, batches: Iterable[Batch]) -> dict[str, Tensor]:
+def mean_outputs(model: AnalysableModel, batches: Iterable[Batch]) -> dict[str, Tensor]:
     """Return each component's mean output vector over the real tokens of a corpus, teacher-forced (method.md 0.2).
 
     The output is the function's, output bias included, before dropout and residual. Real tokens are the source's with
@@ -186,9 +159,10 @@ def mean_outputs(model: Transformer, batches: Iterable[Batch]) -> dict[str, Tens
         By component, ``(d_model,)`` in float64 on the CPU; zero for a component that is ablated.
     """
     sublayers = model.components()
-    sums = {component: torch.zeros(model.config.d_model, dtype=torch.float64) for component in sublayers}
+    sums = {component: torch.zeros(model.d_model, dtype=torch.float64) for component in sublayers}
     real: dict[str, Tensor] = {}
     tokens = {"e": 0, "d": 0}
+    pad = model.special_ids.pad
 
     def adder(component: str) -> Callable[[nn.Module, tuple[Tensor, ...], Tensor], None]:
         def add(module: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> None:
@@ -200,11 +174,11 @@ def mean_outputs(model: Transformer, batches: Iterable[Batch]) -> dict[str, Tens
     hooks = []
     try:
         for component, sublayer in sublayers.items():
-            hooks.append(_last_projection(sublayer).register_forward_hook(adder(component)))
+            hooks.append(sublayer.function.output_layer.register_forward_hook(adder(component)))
         model.eval()
         for batch in batches:
             moved = batch.to(next(model.parameters()).device)
-            real = {"e": moved.source.ne(PAD), "d": moved.target[:, 1:].ne(PAD)}
+            real = {"e": moved.source.ne(pad), "d": moved.target[:, 1:].ne(pad)}
             tokens = {side: tokens[side] + int(mask.sum()) for side, mask in real.items()}
             model.step(moved.target[:, :-1], model.start(model.encode(moved.source)))
     finally:
@@ -216,42 +190,10 @@ def mean_outputs(model: Transformer, batches: Iterable[Batch]) -> dict[str, Tens
     return {component: total / tokens[component[0]] for component, total in sums.items()}
 
 
-def narrowed(feed_forward: FeedForward, size: int) -> FeedForward:
-    """Return a narrower feed-forward network, of the hidden units with the largest weights.
-
-    Args:
-        feed_forward: The network, which stays as it is.
-        size: How many units to keep.
-
-    Raises:
-        UserError: It has no more units than that.
-    """
-    width = feed_forward.inner.out_features
-    if not 0 < size < width:
-        raise UserError(f"a narrower feed-forward network has fewer than {width} units and at least 1; got {size}.")
-    inner, outer = feed_forward.inner, feed_forward.outer
-    norms = inner.weight.norm(dim=1) * outer.weight.norm(dim=0)
-    kept = norms.topk(size).indices.sort().values
-    result = FeedForward(inner.in_features, size, feed_forward.dropout).to(inner.weight)
-    with torch.no_grad():
-        result.inner.weight.copy_(inner.weight[kept])
-        result.inner.bias.copy_(inner.bias[kept])
-        result.outer.weight.copy_(outer.weight[:, kept])
-        result.outer.bias.copy_(outer.bias)
-    return result
-
-
-def _sublayer(model: Transformer, component: str) -> SubLayer:
+def _sublayer(model: AnalysableModel, component: str) -> Component:
     sublayers = model.components()
     (chosen,) = select(component, list(sublayers))
     return sublayers[chosen]
-
-
-def _last_projection(sublayer: SubLayer) -> nn.Module:
-    """Return the layer whose output is the function's."""
-    function = sublayer.function
-    # Source-target attention is not called as a module while decoding, its output projection always is.
-    return function.out_projection if isinstance(function, Attention) else function.outer  # type: ignore[return-value]
 
 
 def _wide(values: Tensor) -> Tensor:

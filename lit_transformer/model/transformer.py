@@ -9,13 +9,15 @@ import torch
 from torch import Tensor, nn
 
 from lit_transformer.components import canonical_key, select
-from lit_transformer.model.attention import Attention, KeyValues
-from lit_transformer.model.decoder_cache import DecoderCache, EncoderState, SourceKeyValues
+from lit_transformer.data.special_ids import SPECIAL_IDS
+from lit_transformer.model.attention import Attention, PastCache, SourceCache, attention_class
+from lit_transformer.model.decoder_cache import DecoderCache
 from lit_transformer.model.embedding import Embedding
-from lit_transformer.model.sublayer import FeedForward, SubLayer
+from lit_transformer.model.feed_forward import FeedForward
+from lit_transformer.model.function import ComponentFunction
+from lit_transformer.model.protocol import EncoderState
+from lit_transformer.model.sublayer import SubLayer
 from lit_transformer.structure import TransformerConfig
-
-PAD = 0
 
 
 class EncoderLayer(nn.Module):
@@ -40,18 +42,26 @@ class DecoderLayer(nn.Module):
         self.ea = _attention(config, "d:ea")
         self.ff = _feed_forward(config, "d:ff")
 
-    def source_keys_values(self, states: Tensor) -> SourceKeyValues:
-        """Project the encoder's states ``(batch, source_length, d_model)``, unless nothing will look at them."""
+    def new_past(self) -> PastCache | None:
+        """Return the empty cache of the self-attention; None where nothing is computed."""
+        function = self.sa.current
+        return function.new_past() if isinstance(function, Attention) else None
+
+    def source_cache(self, states: Tensor) -> SourceCache | None:
+        """Prepare the encoder's states ``(batch, source_length, d_model)``, unless nothing will look at them."""
         function = self.ea.current
-        return None if function is None else function.keys_values(states)  # type: ignore[operator]
+        return function.source_cache(states) if isinstance(function, Attention) else None
 
     def forward(
-        self, x: Tensor, causal: Tensor | None, own: KeyValues, source: SourceKeyValues, source_mask: Tensor
+        self,
+        x: Tensor,
+        causal: Tensor | None,
+        past: PastCache | None,
+        source: SourceCache | None,
+        source_mask: Tensor,
     ) -> Tensor:
         """Map ``(rows, new, d_model)`` to the same shape; see `Decoder.forward`."""
-        x = self.sa(x, causal, own)
-        x = self.ea.attend_to(x, *(source or ()), source_mask)
-        return self.ff(x)
+        return self.ff(self.ea.attend_to(self.sa(x, causal, past), source, source_mask))
 
 
 class Encoder(nn.Module):
@@ -101,8 +111,8 @@ class Decoder(nn.Module):
         if new > 1:
             causal = torch.ones(new, past + new, dtype=torch.bool, device=x.device).triu(past + 1)
         source_mask = cache.source_mask
-        for layer, own, source in zip(self.layers, cache.own, cache.source, strict=True):
-            x = layer(x, causal, own, source, source_mask)
+        for layer, past_of_layer, source in zip(self.layers, cache.past, cache.source, strict=True):
+            x = layer(x, causal, past_of_layer, source, source_mask)
         cache.length += new
         return self.norm(x)
 
@@ -113,6 +123,8 @@ class Transformer(nn.Module):
     Args:
         config: The structure.
     """
+
+    special_ids = SPECIAL_IDS
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
@@ -163,6 +175,21 @@ class Transformer(nn.Module):
         for component in components:
             sublayers[component].prune()
 
+    @property
+    def d_model(self) -> int:
+        """Width of the residual stream."""
+        return self.config.d_model
+
+    @property
+    def decoder_layers(self) -> int:
+        """Layers of the decoder."""
+        return self.config.decoder_layers
+
+    @property
+    def target_vocab_size(self) -> int:
+        """Number of target tokens, special ones included."""
+        return self.config.target_vocab_size
+
     def components(self) -> dict[str, SubLayer]:
         """Return the components that the model has, by id, in canonical order."""
         return {component: sublayer for component, sublayer in self._sublayers().items() if not sublayer.pruned}
@@ -190,13 +217,14 @@ class Transformer(nn.Module):
         Returns:
             The states the decoder looks at, and where there is padding.
         """
-        padding = source.eq(PAD)
+        padding = source.eq(self.special_ids.pad)
         return EncoderState(self.encoder(self.source_embedding(source), padding), padding)
 
     def start(self, encoded: EncoderState) -> DecoderCache:
-        """Project the encoder's states for every source-target attention that is in use, and start an empty prefix."""
-        sources = [self.source_keys_values(encoded.states, layer) for layer in range(len(self.decoder.layers))]
-        return DecoderCache(sources, encoded.padding)
+        """Prepare the encoder's states for every source-target attention that is in use, and start an empty prefix."""
+        layers = self.decoder.layers
+        sources = [layer.source_cache(encoded.states) for layer in layers]  # type: ignore[operator]
+        return DecoderCache([layer.new_past() for layer in layers], sources, encoded.padding)  # type: ignore[operator]
 
     def step(self, ids: Tensor, cache: DecoderCache) -> Tensor:
         """Read the pieces that follow those in the cache.
@@ -209,11 +237,6 @@ class Transformer(nn.Module):
             The decoder's states at these pieces, ``(rows, new, d_model)``; see `logits`.
         """
         return self.decoder(self.target_embedding(ids, cache.length), cache)
-
-    def source_keys_values(self, states: Tensor, layer: int) -> SourceKeyValues:
-        """Project the encoder's states for a decoder layer, counted from 0; None where nothing will look at them."""
-        keys_values: SourceKeyValues = self.decoder.layers[layer].source_keys_values(states)  # type: ignore[operator]
-        return keys_values
 
     def logits(self, states: Tensor) -> Tensor:
         """Score every piece as the next one: ``(..., d_model)`` to ``(..., target_vocab_size)``."""
@@ -233,20 +256,20 @@ class Transformer(nn.Module):
 
 
 def _attention(config: TransformerConfig, kind: str) -> SubLayer:
-    return _sublayer(Attention(config.d_model, config.heads, config.attention_dropout), config, kind)
+    return _sublayer(attention_class(config, kind).of(config, kind), config, kind)
 
 
 def _feed_forward(config: TransformerConfig, kind: str) -> SubLayer:
     return _sublayer(FeedForward(config.d_model, config.feed_forward, config.activation_dropout), config, kind)
 
 
-def _sublayer(function: nn.Module, config: TransformerConfig, kind: str) -> SubLayer:
+def _sublayer(function: ComponentFunction, config: TransformerConfig, kind: str) -> SubLayer:
     return SubLayer(function, config.d_model, config.dropout, config.norm == "pre", config.layer_drop.get(kind, 0.0))
 
 
 def _pieces(size: int, d_model: int) -> nn.Embedding:
-    embedding = nn.Embedding(size, d_model, padding_idx=PAD)
+    embedding = nn.Embedding(size, d_model, padding_idx=SPECIAL_IDS.pad)
     nn.init.normal_(embedding.weight, std=d_model**-0.5)
     with torch.no_grad():
-        embedding.weight[PAD].zero_()
+        embedding.weight[SPECIAL_IDS.pad].zero_()
     return embedding

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from jsonargparse import ArgumentParser
 
+from lit_transformer.console.flags import EVERYWHERE
 from lit_transformer.console.terminal import say
 from lit_transformer.errors import UserError
 from lit_transformer.files import write_text
@@ -55,10 +56,11 @@ def parser() -> ArgumentParser:
             "Show what runs and studies found, as a page that opens from disk and as pictures (PNG, SVG): one run by "
             "itself, several side by side."
         ),
+        epilog=EVERYWHERE,
         exit_on_error=False,
         allow_abbrev=False,
     )
-    made.add_argument("folders", nargs="+", help="Folders of runs, of analyses in them, or of studies.")
+    made.add_argument("folders", nargs="+", metavar="RUN", help="Folders of runs, of analyses in them, or of studies.")
     made.add_argument(
         "--output",
         type=str | None,

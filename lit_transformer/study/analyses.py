@@ -84,7 +84,7 @@ def importance_order(settings: StudySettings, base: Base) -> list[str]:
     """
     names = allowed(settings, base.structure)
     count = len(_removed(settings, base, "greedy")) if settings.by == "group_ablation" else len(names)
-    selection = Selection(tuple(names), settings.by, count=max(count, 1))
+    selection = Selection(by=settings.by, count=max(count, 1), among=names)
     return selection.of(base.structure.components, read_scores(scores_folder(settings, base)))
 
 

@@ -127,7 +127,9 @@ def _selection(settings: StudySettings, arm: Arm, base: Base, chosen: Chosen, dr
         return {"components": rule_of_thumb(allowed(settings, base.structure), chosen.count)}
     if arm.choice == "layers":
         return {"by": "layers", "count": chosen.layers, "scores": str(base.analysis)}
-    among = {"components": settings.components, "count": chosen.count}
+    among: dict[str, Any] = {"components": None, "count": chosen.count}
+    if settings.components:
+        among["among"] = settings.components
     if arm.choice == "random":
         return {**among, "by": "random", "seed": draw}
     scored = {**among, "scores": str(scores_folder(settings, base))}

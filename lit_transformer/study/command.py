@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+from argparse import SUPPRESS
 from collections.abc import Callable, Sequence
 from dataclasses import fields
 from pathlib import Path
 
 from jsonargparse import ArgumentParser
 
+from lit_transformer.console.flags import EVERYWHERE, accept_flags
+from lit_transformer.errors import UserError
+from lit_transformer.study.options import options_of
 from lit_transformer.study.study_settings import StudySettings
 from lit_transformer.tracking.wandb_settings import WandbSettings
 
@@ -21,12 +25,22 @@ def parser() -> ArgumentParser:
             "Compare what can be done with a trained model, each arm with its control: prune, rewind, fine-tune. "
             "Stages whose output is there are skipped."
         ),
+        epilog=EVERYWHERE,
         exit_on_error=False,
         allow_abbrev=False,
     )
-    made.add_argument("--config", action="config", help="Settings of the study; several are read one after another.")
+    made.add_argument(
+        "runs",
+        nargs="*",
+        metavar="RUN",
+        default=SUPPRESS,
+        help="Folders of trained runs to start from, as --base_runs.",
+    )
+    help = "Settings of the study; several are read one after another."
+    made.add_argument("-c", "--config", action="config", help=help)
     made.add_class_arguments(StudySettings, as_group=False)
     made.add_class_arguments(WandbSettings, "wandb", help="Weights & Biases: a run for the table of the study.")
+    accept_flags(made)
     return made
 
 
@@ -40,7 +54,12 @@ def settings_of(args: Sequence[str]) -> StudySettings:
         UserError: A setting means nothing.
     """
     given = parser().parse_args(list(args))
-    return StudySettings(**{field.name: given[field.name] for field in fields(StudySettings)})
+    settings = {field.name: given[field.name] for field in fields(StudySettings)}
+    if given.get("runs"):
+        if any(option.name == "base_runs" for option in options_of(args)):
+            raise UserError("the runs to start from are given twice; name them before the options, or by --base_runs.")
+        settings["base_runs"] = given["runs"]
+    return StudySettings(**settings)
 
 
 def wandb_of(args: Sequence[str]) -> WandbSettings:

@@ -16,7 +16,7 @@ from jsonargparse import ArgumentParser
 
 from lit_transformer.data.batch import Batch
 from lit_transformer.data.batching import evaluation_batches
-from lit_transformer.data.datamodule import TranslationDataModule, tokenizer_of_state
+from lit_transformer.data.datamodule import TranslationDataModule
 from lit_transformer.data.loader import BatchDataset, Lines
 from lit_transformer.decoding import DecodingSettings, in_precision, translate
 from lit_transformer.errors import UserError
@@ -55,10 +55,8 @@ class Subject:
             UserError: There is no such checkpoint, or it can't be read.
         """
         path = find_checkpoint(run)
-        content = read_checkpoint(path)
+        data = TranslationDataModule.of_checkpoint(read_checkpoint(path), **data_options)
         module = LitTransformer.load_from_checkpoint(path, map_location="cpu", weights_only=True)
-        data = TranslationDataModule(**{**content["datamodule_hyper_parameters"], **data_options})
-        data.use_tokenizer(tokenizer_of_state(content["TranslationDataModule"]))
         return cls(module.network.to(_device()), data, module.decoding)
 
     def texts(self, split: Split, sentences: int | None) -> list[str]:

@@ -17,6 +17,7 @@ import yaml
 from lit_transformer.console.terminal import tell
 from lit_transformer.errors import UserError
 from lit_transformer.files import write_text
+from lit_transformer.importance.selection import config_in_current_terms
 from lit_transformer.study.processes import Ended, Execute
 from lit_transformer.study.progress import StageProgress
 
@@ -232,6 +233,7 @@ class Stages:
     def _check_same(self, key: str, kept: Mapping[str, Any], text: str, path: Path) -> None:
         before, run = self._record(key), str(self.run_of(key))
         lines = [(text, path.read_text(encoding="utf-8"))] if path.is_file() else []
+        lines = [each for each in lines if config_in_current_terms(yaml.safe_load(each[1])) != yaml.safe_load(text)]
         if "command" in before:
             lines.append(("\n".join(kept["command"]), "\n".join(before["command"])))
         if any(now != then for now, then in lines):

@@ -26,7 +26,8 @@ class StudySettings:
             needed where base_runs are given.
         options: Further options of every fit, such as [--data.dir, FOLDER]; not those that the study sets itself.
         seeds: Seeds of the base models; each trains one, and every arm starts from each.
-        base_runs: Folders of trained runs to start from, in place of training any; each has its own seed.
+        base_runs: Folders of trained runs to start from, in place of training any; each has its own seed. They can also
+            be named by themselves: study RUN...
         accelerator: Lightning's name of the device, such as auto, cpu or gpu.
         by: What chooses the components: contribution, criticality or group_ablation.
         components: Which components may be chosen: ids (d:sa:3), ranges (d:sa:1-3), kinds (d:sa), sides (d:*) or all
@@ -87,7 +88,7 @@ class StudySettings:
         if not re.fullmatch(r"\w[\w.+-]*", self.name):
             raise UserError(f"--name {self.name!r} is no name of a folder; use letters, digits, '.', '_', '+' and '-'.")
         if self.base_config is None and not self.base_runs:
-            raise UserError("a study needs trained models; give --base_config FILE to train some, or --base_runs.")
+            raise UserError("a study needs trained models; name their runs, or give --base_config FILE to train some.")
         _refuse_small(
             count=(self.count, 1),
             finetune_epochs=(self.finetune_epochs, 1),

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from lit_transformer.data.batching import training_batches
-from lit_transformer.data.datamodule import TranslationDataModule, tokenizer_of_state
+from lit_transformer.data.datamodule import TranslationDataModule
 
 
 def target_tokens(checkpoint: Mapping[str, Any], trainer: Mapping[str, Any], updates: int) -> int:
@@ -19,10 +19,7 @@ def target_tokens(checkpoint: Mapping[str, Any], trainer: Mapping[str, Any], upd
         trainer: Options of the Trainer that it was trained with.
         updates: Optimizer steps.
     """
-    settings = dict(checkpoint["datamodule_hyper_parameters"])
-    settings["tokenizer"] = {**settings["tokenizer"], "model": None}
-    data = TranslationDataModule(**settings)
-    data.use_tokenizer(tokenizer_of_state(checkpoint[TranslationDataModule.__qualname__]))
+    data = TranslationDataModule.of_checkpoint(checkpoint)
     corpus = data.open_split("train")
     rows, _ = corpus.usable_for_training(data.max_length)
     source, target = corpus.source_lengths[rows], corpus.target_lengths[rows]

@@ -25,7 +25,8 @@ from lit_transformer.importance.records import Recorder
 from lit_transformer.importance.scoring_set import ScoringSet
 from lit_transformer.importance.variant_decoder import Replacements, VariantDecoder
 from lit_transformer.model import fresh_seed
-from lit_transformer.model.surgery import mean_outputs, redrawn
+from lit_transformer.model.seeded import redrawn
+from lit_transformer.model.surgery import mean_outputs
 from lit_transformer.runs.checkpoints import run_folder_of
 from lit_transformer.training.initial_weights import initial_weights_digest, initial_weights_of
 from lit_transformer.training.module import LitTransformer

@@ -26,7 +26,7 @@ FILE = "initial_weights.safetensors"
 
 
 _FORMAT = 1
-_HEADER = "lit_transformer.training.initial_weights"
+_HEADER = "lit_transformer.initial_weights"
 _HOW = (
     "criticality and rewinding need the weights that training started from; train with the callback "
     "callbacks.InitialWeights, which fit has unless --trainer.enable_checkpointing is false"

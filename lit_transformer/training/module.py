@@ -28,6 +28,7 @@ from lit_transformer.model import (
     teacher_forced_losses,
     weights_digest,
 )
+from lit_transformer.model.attention import attention_class
 from lit_transformer.runs.checkpoints import CHECKPOINT_FORMAT, INITIAL_WEIGHTS
 from lit_transformer.training.recipe import (
     check_recipe,
@@ -70,6 +71,7 @@ class LitTransformer(pl.LightningModule):
         chrf: Also log chrF.
         layer_drop: By kind of component (d:sa), the probability that a training step goes without one: LayerDrop, for
             models that are to be pruned.
+        attention: By kind of component (e:sa, d:sa, d:ea), the name of its attention; dot_product where none is given.
         schedule_start: Optimizer steps that the schedule counts as done at the start: to replay the end of an earlier
             run's (learning-rate rewinding, Renda et al. 2020), its steps minus those of this run.
         pruned: Ids of components that the model does not have; see `callbacks.ComponentPruning`.
@@ -107,6 +109,7 @@ class LitTransformer(pl.LightningModule):
         bleu_lowercase: bool = False,
         chrf: bool = False,
         layer_drop: dict[str, float] | None = None,
+        attention: dict[str, str] | None = None,
         schedule_start: int = 0,
         pruned: list[str] | None = None,
         feed_forward_sizes: dict[str, int] | None = None,
@@ -116,13 +119,16 @@ class LitTransformer(pl.LightningModule):
     ) -> None:
         super().__init__()
         decoding = decoding if isinstance(decoding, DecodingSettings) else DecodingSettings(**decoding)
-        self.save_hyperparameters(ignore=["decoding", "adam_betas", "layer_drop", "pruned", "feed_forward_sizes"])
+        self.save_hyperparameters(
+            ignore=["decoding", "adam_betas", "layer_drop", "attention", "pruned", "feed_forward_sizes"]
+        )
         # Checkpoints hold plain types only, so that they can be read in five years and with weights_only=True.
         self.save_hyperparameters(
             {
                 "decoding": asdict(decoding),
                 "adam_betas": list(adam_betas),
                 "layer_drop": dict(layer_drop or {}),
+                "attention": dict(attention or {}),
                 "pruned": list(pruned or ()),
                 "feed_forward_sizes": dict(feed_forward_sizes or {}),
             }
@@ -157,7 +163,10 @@ class LitTransformer(pl.LightningModule):
 
     def check_structure(self) -> list[str]:
         """Refuse a structure that no model can have; return the ids of the components that it lacks."""
-        return list(self._config(1, 1).pruned)
+        structure = self._config(1, 1)
+        for kind in structure.attention:
+            attention_class(structure, kind)
+        return list(structure.pruned)
 
     def _config(self, source_vocab_size: int, target_vocab_size: int) -> TransformerConfig:
         sizes = {"source_vocab_size": source_vocab_size, "target_vocab_size": target_vocab_size}

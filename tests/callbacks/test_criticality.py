@@ -122,7 +122,9 @@ def test_fresh_weights_of_the_norm_too(setup: Setup, include_norm: bool, monkeyp
     def noted(decoder: VariantDecoder, variant: Variant) -> Any:
         if variant != Variant():
             with decoder.applied(variant):
-                seen.append(decoder.model.components()["d:ff:1"].norm.weight.detach().clone())
+                norm = decoder.model.components()["d:ff:1"].norm
+                assert isinstance(norm, torch.nn.LayerNorm)
+                seen.append(norm.weight.detach().clone())
         return original(decoder, variant)
 
     monkeypatch.setattr(VariantDecoder, "decode", noted)

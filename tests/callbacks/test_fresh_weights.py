@@ -10,7 +10,7 @@ from torch import Tensor
 
 from callbacks import ComponentPruning, ComponentRewinding, CriticalityScore, InitialWeights, LastCheckpoint
 from callbacks.component_change import ComponentChange
-from lit_transformer.model.surgery import redrawn
+from lit_transformer.model.seeded import redrawn
 from lit_transformer.training import analysis
 from lit_transformer.training.initial_weights import initial_weights_of
 from tests.callbacks.conftest import Setup

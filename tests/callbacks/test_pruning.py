@@ -173,7 +173,7 @@ def test_one_after_another(parent: Setup, setup: Setup) -> None:
     given = json.loads((parent.folder / "analysis/best-loss/scores.json").read_text())
     setup.folder.mkdir(parents=True, exist_ok=True)
     (setup.folder / "scores.json").write_text(json.dumps({**given, "components": scores}))
-    pruning = ComponentPruning(order, by="contribution", count=3, scores=str(setup.folder), every_n_steps=2)
+    pruning = ComponentPruning(among=order, by="contribution", count=3, scores=str(setup.folder), every_n_steps=2)
     module = setup.module(**LAYERS)
     trainer = setup.trainer([pruning, LastCheckpoint(), Watcher()], max_steps=6)
     trainer.fit(module, datamodule=setup.data(), start_from=parent_of(parent))
@@ -197,7 +197,22 @@ def test_a_network_that_is_there_already(setup: Setup) -> None:
     assert again.network.config.pruned == ("d:sa:2",)
 
 
+def test_naming_components_overrides_by_and_count(
+    parent: Setup, setup: Setup, caplog: pytest.LogCaptureFixture
+) -> None:
+    module = prune(setup, parent, components=["d:sa:1"], by="contribution", count=3)
+    assert module.hparams["pruned"] == ["d:sa:1"]
+    [told] = [line for line in caplog.messages if "components" in line]
+    assert told.startswith("ComponentPruning changes exactly the components named and ignores by and count; ")
+    chosen = json.loads((setup.folder / "pruning.json").read_text())["selection"]
+    assert [chosen[name] for name in ("components", "by", "count", "among")] == [["d:sa:1"], None, None, None]
+
+
 class TestBadInput:
+    def test_an_option_that_there_is_not(self) -> None:
+        with pytest.raises(TypeError, match="cuont"):
+            ComponentPruning(by="random", cuont=3)  # type: ignore[call-arg]
+
     @pytest.mark.parametrize(
         ("options", "message"),
         [

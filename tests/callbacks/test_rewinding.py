@@ -11,7 +11,8 @@ from torch import Tensor
 from callbacks import BestLossCheckpoint, ComponentRewinding, InitialWeights, KeptCheckpoints, LastCheckpoint
 from lit_transformer.errors import UserError
 from lit_transformer.model import fresh_seed
-from lit_transformer.model.surgery import component_parameters, redrawn
+from lit_transformer.model.seeded import redrawn
+from lit_transformer.model.surgery import component_parameters
 from lit_transformer.training.initial_weights import initial_weights_digest, initial_weights_of
 from lit_transformer.training.module import LitTransformer
 from tests.callbacks.conftest import Setup

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
-import lit_transformer.data
+import lit_transformer
 from lit_transformer.data.corpora import CorpusSettings, load_corpus
 from lit_transformer.errors import UserError
 
@@ -238,8 +238,8 @@ def small_grammar(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[tuple
 
     (tmp_path / "grammar.py").write_text("")
     module = SimpleNamespace(generate=generate, LANGUAGES=("en", "de", "fr"), __file__=str(tmp_path / "grammar.py"))
-    monkeypatch.setitem(sys.modules, "lit_transformer.data.grammar", module)
-    monkeypatch.setattr(lit_transformer.data, "grammar", module, raising=False)
+    monkeypatch.setitem(sys.modules, "lit_transformer.grammar", module)
+    monkeypatch.setattr(lit_transformer, "grammar", module, raising=False)
     return calls
 
 
@@ -275,9 +275,13 @@ class TestGrammar:
         with pytest.raises(UserError, match="no language 'cs'; it has en, de, fr"):
             load_corpus(CorpusSettings(source_language="cs"), "train")
 
-    def test_a_changed_grammar_is_run_anew(self, small_grammar: list[tuple[object, ...]], tmp_path: Path) -> None:
+    @pytest.mark.parametrize("changed", ["grammar.py", "words/nouns.tsv"])
+    def test_a_changed_grammar_is_run_anew(
+        self, small_grammar: list[tuple[object, ...]], tmp_path: Path, changed: str
+    ) -> None:
         load_corpus(CorpusSettings(), "test")
-        (tmp_path / "grammar.py").write_text("changed = True")
+        (tmp_path / "words").mkdir()
+        (tmp_path / changed).write_text("# changed")
         load_corpus(CorpusSettings(), "test")
         assert len(small_grammar) == 2
 
@@ -287,7 +291,7 @@ class TestGrammar:
     [
         (CorpusSettings(target_language="en"), "are both 'en'"),
         (CorpusSettings(train="t.{lang}"), r"--data\.train 't.\{lang\}': the built-in grammar .* --data\.dataset null"),
-        (CorpusSettings(dir="d"), r"--data\.dir 'd': the built-in grammar .* --data\.dataset null .* --data\.train"),
+        (CorpusSettings(dir="d"), r"--data\.dir 'd': the built-in grammar .* --data\.dataset null.* --data\.train"),
         (CorpusSettings(dataset_config="de-en"), r"--data\.dataset_config 'de-en': the built-in grammar"),
         (CorpusSettings(train_size=0), r"--data\.train_size is 0; it must be at least 1"),
         (CorpusSettings(dataset=None, test="t.tsv"), r"no file for the split 'train': give --data\.train"),

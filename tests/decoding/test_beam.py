@@ -9,8 +9,10 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from lit_transformer.decoding import BOS, EOS, PAD, UNK, DecodingSettings, decode
-from lit_transformer.model import Transformer, TransformerConfig
+from lit_transformer.data.special_ids import SPECIAL_IDS
+from lit_transformer.decoding import DecodingSettings, decode
+from lit_transformer.model import EncoderState, Transformer, TransformerConfig
+from tests.special import BOS, EOS, PAD, UNK
 
 Norm = Literal["pre", "post"]
 
@@ -178,10 +180,12 @@ def test_batch_does_not_change_a_hypothesis(batch_size: int) -> None:
 class CoinModel(nn.Module):
     """Ends at once or after piece 4, with probability one half each; speaks the protocol and is no Transformer."""
 
-    def encode(self, source: Tensor) -> Tensor:
-        return source
+    def encode(self, source: Tensor) -> EncoderState:
+        return EncoderState(source.unsqueeze(2).double(), source.eq(PAD))
 
-    def start(self, encoded: Tensor) -> CoinModel:
+    special_ids = SPECIAL_IDS
+
+    def start(self, encoded: EncoderState) -> CoinModel:
         return self
 
     def step(self, ids: Tensor, cache: CoinModel) -> Tensor:

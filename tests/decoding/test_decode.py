@@ -6,9 +6,11 @@ import pytest
 import torch
 from torch import nn
 
-from lit_transformer.decoding import EOS, DecodingSettings, decode, in_precision, source_lengths
+from lit_transformer.data.special_ids import SPECIAL_IDS
+from lit_transformer.decoding import DecodingSettings, decode, in_precision, source_lengths
 from lit_transformer.errors import UserError
 from lit_transformer.model import Transformer, TransformerConfig
+from tests.special import EOS
 
 SOURCE = torch.tensor([[4, 5, 6, 7, EOS], [9, 8, EOS, 0, 0], [EOS, 0, 0, 0, 0]])
 
@@ -105,7 +107,7 @@ def test_finished_sentences_leave_the_batch(model: Transformer, beam: int) -> No
 
 
 def test_source_lengths_leave_out_end_and_padding() -> None:
-    assert source_lengths(SOURCE).tolist() == [4, 2, 0]
+    assert source_lengths(SOURCE, SPECIAL_IDS).tolist() == [4, 2, 0]
 
 
 def test_in_precision_gives_the_model_itself_where_it_fits(model: Transformer) -> None:

@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import torch
 
-from lit_transformer.decoding import EOS
 from lit_transformer.decoding.search import Finished, Search
+from tests.special import EOS
 
 
 def started(limits: list[int], beam: int = 2, penalty: float = 0.0) -> Search:
     tensor = torch.tensor(limits)
-    return Search(Finished(tensor), tensor, beam, penalty)
+    return Search(Finished(tensor), tensor, beam, penalty, EOS)
 
 
 def test_steps_of_two_sentences_of_which_one_ends() -> None:

@@ -63,8 +63,8 @@ def test_the_configuration_makes_all_again_that_stands_in_the_scores(trained: Pa
 
 
 def test_the_configuration_of_a_fit_that_scores_makes_its_analysis_again(trained: Path, tmp_path: Path) -> None:
-    pruning = ("--config", "prune.yaml", "--trainer.callbacks.components=[d:sa:1]", "--trainer.callbacks.by=null")
-    more = ("--trainer.callbacks.count=null", "--trainer.callbacks+=callbacks.ContributionScore", "--name=pruned")
+    pruning = ("--config", "prune.yaml", "--trainer.callbacks.components=[d:sa:1]")
+    more = ("--trainer.callbacks+=callbacks.ContributionScore", "--name=pruned")
     few = ("--trainer.max_steps=2", "--trainer.val_check_interval=1", "--checkpoint.average=2")
     start = ("--start_from", str(trained), "--trainer.accelerator=cpu", "--trainer.enable_progress_bar=false")
     succeed(["fit", *pruning, *more, *few, *start], tmp_path)
@@ -154,7 +154,7 @@ class TestEveryScorer:
 
 class TestOptions:
     def test_a_dry_run_only_tells(self, trained: Path, tmp_path: Path) -> None:
-        finished = succeed(of("analyze", trained, "--config", "analysis.yaml", "--dry_run", "true"), tmp_path)
+        finished = succeed(of("analyze", trained, "--config", "analysis.yaml", "--dry_run"), tmp_path)
         text = " ".join(finished.output.decode().split())
         # Of criticality, alpha 0 of each of the 8 components is certain, and alpha 0.1 to 0.9 are not.
         assert "ContributionScore │ 9 │ 0 │ 0" in text

@@ -174,8 +174,7 @@ def test_two_processes_train_it_as_one(analysed: Path, tmp_path: Path) -> None:
     one, two = tmp_path / "one", tmp_path / "two"
     for folder in (one, two):
         folder.mkdir()
-    more = ["--trainer.callbacks.components=[e:ff:1,d:sa:2]", "--trainer.callbacks.by=null"]
-    more += ["--trainer.callbacks.count=null", "--model.dropout=0", "--trainer.max_steps=3"]
+    more = ["--trainer.callbacks.components=[e:ff:1,d:sa:2]", "--model.dropout=0", "--trainer.max_steps=3"]
     succeed(change(analysed, "prune.yaml", *more, accumulate_grad_batches=2), one)
     run_on_two(change(analysed, "prune.yaml", *more), two)
     states = [load(root / "runs/pruned/version_0/checkpoints/last.ckpt")["state_dict"] for root in (one, two)]
@@ -187,6 +186,27 @@ def test_two_processes_train_it_as_one(analysed: Path, tmp_path: Path) -> None:
     moved = [float((states[0][name] - before[name]).abs().mean()) for name in states[0]]
     assert sum(different) < 0.05 * sum(moved)
     assert torch.isfinite(torch.tensor(different)).all()
+
+
+def test_a_run_from_before_there_was_among_is_resumed(analysed: Path, tmp_path: Path) -> None:
+    """`components` together with `by` named those that may be chosen, in its configuration and in its record."""
+    more = ["--trainer.callbacks.among=[d:*]", "--trainer.callbacks.count=1"]
+    succeed(change(analysed, "prune.yaml", *more, max_steps=2), tmp_path)
+    folder = tmp_path / "runs/pruned/version_0"
+    path = folder / "checkpoints/last.ckpt"
+    checkpoint = load(path)
+    [callback] = checkpoint["lit_transformer"]["config"]["trainer"]["callbacks"]
+    [record] = [state["record"] for state in checkpoint["callbacks"].values() if "record" in state]
+    for selection in (callback["init_args"], record["selection"]):
+        assert selection["components"] is None
+        selection["components"] = selection.pop("among")
+    torch.save(checkpoint, path)
+    for steps in (3, 4):
+        told = succeed(["fit", "--ckpt_path", str(folder), f"--trainer.max_steps={steps}"], tmp_path).errors
+        assert f"Resuming without {record['components'][0]}" in told
+        assert "among" not in told
+    [callback] = load(path)["lit_transformer"]["config"]["trainer"]["callbacks"]
+    assert callback["init_args"]["among"] == ["d:*"]
 
 
 @pytest.mark.parametrize(
@@ -274,9 +294,8 @@ def test_resumed_with_another_callback_as_the_line_advises(changed: Callable[[An
 
 def test_a_shallow_decoder_of_the_size_of_a_pruned_model(analysed: Path, text: Path, tmp_path: Path) -> None:
     """The commands of shallow.yaml: from scratch, and cut from the trained model."""
-    layer = ["--trainer.callbacks.components=[d:sa:1,d:ea:2,d:ff:2]"]
-    chosen = [*layer, "--trainer.callbacks.by=null", "--trainer.callbacks.count=null"]
-    succeed(change(analysed, "prune.yaml", *chosen, max_steps=2), tmp_path)
+    layer = "--trainer.callbacks.components=[d:sa:1,d:ea:2,d:ff:2]"
+    succeed(change(analysed, "prune.yaml", layer, max_steps=2), tmp_path)
     pruned = tmp_path / "runs/pruned/version_0"
     like = ["--config", "shallow.yaml", f"--trainer.callbacks.like={pruned}"]
     finished = succeed(tiny_fit(text, *like, max_steps=3), tmp_path)

@@ -133,10 +133,8 @@ def test_plain_evaluations_of_then_are_found_again(trained: Path, tmp_path: Path
     succeed(of("analyze", trained, *more), tmp_path)
     journal = trained / "analysis/average/evaluations.jsonl"
     lines = [json.loads(line) for line in journal.read_text(encoding="utf-8").splitlines()]
-    assert {line["key"]: line["variant"] for line in lines if line["variant"].get("draw") is None} >= {
-        key_of_then(trained, variant): variant
-        for variant in ({}, {"ablated": ["d:ff:1"]}, {"interpolated": "d:ff:2", "alpha": 0.0})
-    }
+    for variant in ({}, {"ablated": ["d:ff:1"]}, {"interpolated": "d:ff:2", "alpha": 0.0}):
+        assert key_of_then(trained, variant) in {line["key"] for line in lines if line["variant"] == variant}
     for line in lines:
         line["held"], variant = 3, line["variant"]
         if "interpolated" in variant:

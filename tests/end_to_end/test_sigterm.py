@@ -54,7 +54,7 @@ def test_a_command_on_a_checkpoint_that_is_being_read(trained: Path, tmp_path: P
 
 
 def test_study_while_a_command_of_its_own_runs(trained: Path, tmp_path: Path) -> None:
-    args = ["study", "--name=tiny", f"--base_runs=[{trained}]", "--accelerator=cpu", "--arms=[continued]"]
+    args = ["study", str(trained), "--name=tiny", "--accelerator=cpu", "--arms=[continued]"]
     args += ["--average=2", "--finetune_epochs=2"]
     assert check_terminated(args, tmp_path, "subprocess.run").endswith("the same command goes on where it was.")
 

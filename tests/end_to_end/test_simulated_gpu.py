@@ -47,7 +47,7 @@ TIMED = ("--limit=3", "--beams=1", "--scores=group", "--k=1", "--runs=1", "--thr
 
 STEPS, MORE_STEPS = 36, 42
 BEAM = ("--model.decoding.beam=4", "--trainer.callbacks=callbacks.ContributionScore", "--components=d:*")
-CHOSEN = ("--trainer.callbacks.by=null", "--trainer.callbacks.count=null", "--model.warmup_steps=2")
+CHOSEN = ("--model.warmup_steps=2",)
 GONE = ["d:sa:1", "d:ff:1", "d:ea:2"]
 
 

@@ -264,8 +264,8 @@ class TestAnalyze:
 
 
 def test_a_fine_tuned_run_belongs_to_the_group_of_the_one_it_started_from(trained_once: Path, tmp_path: Path) -> None:
-    pruning = ("--config", "prune.yaml", "--trainer.callbacks.components=[d:sa:1]", "--trainer.callbacks.by=null")
-    given = (*pruning, "--trainer.callbacks.count=null", "--name=tuned", "--start_from", str(trained_once))
+    pruning = ("--config", "prune.yaml", "--trainer.callbacks.components=[d:sa:1]")
+    given = (*pruning, "--name=tuned", "--start_from", str(trained_once))
     settings = ("--trainer.max_steps=1", "--trainer.limit_val_batches=0", "--trainer.enable_progress_bar=false")
     offline(["fit", *given, *settings, "--trainer.accelerator=cpu", "--checkpoint.average=0"], tmp_path)
     (made,) = runs_below(tmp_path)

@@ -7,7 +7,7 @@ import pytest
 
 from lit_transformer.components import component_ids, kind_of
 from lit_transformer.errors import UserError
-from lit_transformer.importance.selection import Selection
+from lit_transformer.importance.selection import Selection, config_in_current_terms, in_current_terms
 
 EXISTING = component_ids(2, 2)
 SCORES: dict[str, Any] = {
@@ -44,7 +44,42 @@ LAYER_2 = ["d:sa:2", "d:ea:2", "d:ff:2"]
 
 
 def test_explicit() -> None:
-    assert Selection(("d:sa", "e:ff:2")).of(EXISTING) == ["e:ff:2", "d:sa:1", "d:sa:2"]
+    assert Selection(["d:sa", "e:ff:2"]).of(EXISTING) == ["e:ff:2", "d:sa:1", "d:sa:2"]
+
+
+def test_components_override_the_options_that_choose() -> None:
+    # No scores are needed, nor is a choice that could not be made refused.
+    selection = Selection(["d:sa"], by="contribution", count=99, most=True, seed=2, among=["e:*"])
+    assert selection.of(EXISTING) == ["d:sa:1", "d:sa:2"]
+    assert selection.overridden == ["by", "count", "most", "among"]
+    assert selection == Selection(["d:sa"], seed=2)
+    assert Selection(["d:sa"], seed=2).overridden == []
+
+
+BEFORE = {"components": ["d:*"], "by": "contribution", "count": 1}
+
+
+@pytest.mark.parametrize(
+    ("before", "now"),
+    [
+        (BEFORE, {**BEFORE, "components": None, "among": ["d:*"]}),
+        ({**BEFORE, "components": None}, {**BEFORE, "components": None}),
+        ({**BEFORE, "by": None}, {**BEFORE, "by": None}),
+        ({"components": ["d:*"]}, {"components": ["d:*"]}),
+        # Written since there is `among`.
+        ({**BEFORE, "among": None}, {**BEFORE, "among": None}),
+    ],
+)
+def test_options_from_before_there_was_among(before: dict[str, Any], now: dict[str, Any]) -> None:
+    assert in_current_terms(before) == now
+    others = [{"class_path": "callbacks.Memory"}, "callbacks.Throughput"]
+    configs = [
+        {"name": "run", "trainer": {"devices": 1, "callbacks": [*others, {"init_args": options}]}}
+        for options in (before, now)
+    ]
+    assert config_in_current_terms(configs[0]) == configs[1]
+    assert config_in_current_terms({"trainer": {"callbacks": None}}) == {"trainer": {"callbacks": None}}
+    assert config_in_current_terms({}) == {}
 
 
 @pytest.mark.parametrize(
@@ -55,13 +90,13 @@ def test_explicit() -> None:
         ({"by": "contribution", "count": 2, "most": True}, ["e:ff:1", "d:ff:1"]),
         ({"by": "contribution", "threshold": 0.2}, ["d:sa:1", "e:sa:2", "d:sa:2"]),
         ({"by": "contribution", "threshold": 0.9, "most": True}, ["e:ff:1", "d:ff:1", "d:ea:2"]),
-        ({"by": "contribution", "count": 2, "components": ("e:*",)}, ["e:sa:2", "e:sa:1"]),
+        ({"by": "contribution", "count": 2, "among": ["e:*"]}, ["e:sa:2", "e:sa:1"]),
         ({"by": "criticality", "count": 2}, ["d:ff:2", "d:ff:1"]),
         ({"by": "group_ablation", "count": 2}, ["d:sa:2", "e:sa:2"]),
         # As many as cost so little together, though an earlier step cost more.
         ({"by": "group_ablation", "threshold": 0.3}, ["d:sa:2", "e:sa:2", "d:ea:1"]),
         ({"by": "layers", "count": 1}, LAYER_2),
-        ({"by": "layers", "count": 1, "components": ("d:*:2",)}, LAYER_2),
+        ({"by": "layers", "count": 1, "among": ["d:*:2"]}, LAYER_2),
         ({"by": "layers", "count": 2}, [*LAYER_2, "d:sa:1", "d:ff:1"]),
         ({"by": "layers", "threshold": 1.3}, [*LAYER_2, "d:sa:1", "d:ff:1"]),
     ],
@@ -98,9 +133,10 @@ def test_a_matched_choice_is_another_one_where_there_is_one(count: int) -> None:
     ("options", "message"),
     [
         ({}, "nothing is chosen"),
-        ({"components": ("d:sa",), "count": 1}, "give by too"),
-        ({"components": ()}, "an empty list"),
-        ({"components": (), "by": "contribution", "count": 1}, "an empty list"),
+        ({"among": ["d:sa"], "count": 1}, "nothing is chosen"),
+        ({"components": []}, "components is an empty list"),
+        ({"components": [], "by": "contribution", "count": 1}, "components is an empty list"),
+        ({"among": [], "by": "contribution", "count": 1}, "among is an empty list"),
         ({"by": "contribution"}, "either count or threshold"),
         ({"by": "contribution", "count": 1, "threshold": 0.1}, "either count or threshold"),
         ({"by": "contribution", "count": 0}, "from 1 up"),
@@ -120,14 +156,14 @@ def test_what_means_nothing_is_refused(options: dict[str, Any], message: str) ->
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"components": ("d:sa:9",)}, "'d:sa:9' matches nothing"),
+        ({"components": ["d:sa:9"]}, "'d:sa:9' matches nothing"),
         ({"by": "contribution", "count": 11}, "there are 10 components"),
         ({"by": "contribution", "threshold": -1.0}, "no component has a contribution within"),
         ({"by": "group_ablation", "count": 5}, "removed 4"),
-        ({"by": "group_ablation", "count": 2, "components": ("d:*",)}, "e:sa:2 may not be chosen"),
+        ({"by": "group_ablation", "count": 2, "among": ["d:*"]}, "e:sa:2 may not be chosen"),
         ({"by": "group_ablation", "threshold": -0.5}, "no components cost within the threshold of -0.5"),
         ({"by": "layers", "count": 3}, "removed 2 decoder layers; choose fewer, or run LayerAblation further"),
-        ({"by": "layers", "count": 1, "components": ("d:sa",)}, "d:ea:2, d:ff:2 may not be chosen"),
+        ({"by": "layers", "count": 1, "among": ["d:sa"]}, "d:ea:2, d:ff:2 may not be chosen"),
         ({"by": "layers", "threshold": 1.0}, "no decoder layers cost within the threshold of 1.0 BLEU"),
     ],
 )

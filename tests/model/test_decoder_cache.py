@@ -42,13 +42,12 @@ def test_sentences_leave_and_the_source_is_trimmed() -> None:
     cache.select_sentences(kept)
     assert cache.padding.shape == (2, 3)
     assert cache.source[0] is not None
-    keys, _ = cache.source[0]
-    assert keys.shape == (2, 2, 3, 8)
+    assert [tensor.shape for tensor in cache.source[0].tensors] == [(2, 2, 3, 8)] * 2
     found = model.logits(model.step(torch.tensor([[5], [6]]), cache))
     targets = torch.cat([PREFIXES[kept], torch.tensor([[5], [6]])], dim=1)
     assert torch.allclose(found[:, 0], model(SOURCE[kept], targets)[:, -1], rtol=0.0, atol=1e-12)
 
 
 def test_source_mask_covers_the_padding() -> None:
-    cache = DecoderCache([], SOURCE.eq(0))
+    cache = DecoderCache([], [], SOURCE.eq(0))
     assert torch.equal(cache.source_mask, SOURCE.eq(0)[:, None, None, :])

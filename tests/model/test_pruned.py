@@ -12,7 +12,7 @@ from lit_transformer.components import component_ids
 from lit_transformer.decoding import DecodingSettings, decode
 from lit_transformer.errors import UserError
 from lit_transformer.model import FeedForward, Transformer, TransformerConfig, seeded_transformer
-from lit_transformer.model.surgery import ablated, component_parameters, narrowed
+from lit_transformer.model.surgery import ablated, component_parameters
 from tests.model.test_transformer import SOURCE, TARGET, Norm, build
 
 SOME = [["d:sa:1"], ["d:ea:2", "d:ff:2"], ["e:sa:1", "e:ff:1"], ["d:sa:1", "d:ea:1", "d:ff:1"], ["d:sa", "e:ff:3"]]
@@ -133,7 +133,7 @@ def test_a_narrower_feed_forward_network_has_the_largest_units() -> None:
         function.outer.weight[:, 10:] *= 1e-4
         function.inner.bias[10:] = 0.0
     before = logits(model)
-    narrow = narrowed(function, 10)
+    narrow = function.narrowed(10)
     assert torch.equal(narrow.inner.weight, function.inner.weight[:10])
     model.narrow("d:ff:1", narrow)
     assert torch.allclose(logits(model), before, atol=1e-4)
@@ -143,7 +143,7 @@ def test_a_narrower_feed_forward_network_has_the_largest_units() -> None:
     assert torch.equal(logits(again), logits(model))
     for size in (0, 48):
         with pytest.raises(UserError, match="fewer than 48 units"):
-            narrowed(function, size)
+            function.narrowed(size)
 
 
 class TestLayerDrop:

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 import torch
@@ -31,7 +31,7 @@ def by_hand(model: Transformer, ablated: str) -> Tensor:
     causal = torch.ones(4, 4, dtype=torch.bool).triu(1)
     components, pre = model.components(), model.config.norm == "pre"
 
-    def apply(component: str, x: Tensor, *inputs: Tensor | None) -> Tensor:
+    def apply(component: str, x: Tensor, *inputs: Any) -> Tensor:
         sublayer = components[component]
         norm, function = sublayer.norm, sublayer.function
         call = function.attend_to if component.startswith("d:ea") else function
@@ -48,8 +48,8 @@ def by_hand(model: Transformer, ablated: str) -> Tensor:
     x = model.target_embedding(TARGET)
     for layer in (1, 2):
         x = apply(f"d:sa:{layer}", x, causal)
-        keys, values = components[f"d:ea:{layer}"].function.keys_values(memory)  # type: ignore[operator]
-        x = apply(f"d:ff:{layer}", apply(f"d:ea:{layer}", x, keys, values, padding))
+        source = components[f"d:ea:{layer}"].function.source_cache(memory)  # type: ignore[operator]
+        x = apply(f"d:ff:{layer}", apply(f"d:ea:{layer}", x, source, padding))
     return F.linear(model.decoder.norm(x), model.output.weight)
 
 
@@ -104,8 +104,7 @@ def test_nothing_is_computed_for_an_ablated_component(component: str) -> None:
     for name, sublayer in model.components().items():
         for module in sublayer.function.modules():
             module.register_forward_hook(lambda module, args, output, name=name: calls.append(name))
-        # Source-target attention uses its weights without calling its modules, so its methods are watched as well.
-        for method in ("attend_to", "keys_values"):
+        for method in ("attend_to", "source_cache"):
             if hasattr(sublayer.function, method):
                 watched(sublayer.function, method, name, calls)
     model(SOURCE, TARGET)

@@ -13,7 +13,8 @@ from lit_transformer.components import component_ids
 from lit_transformer.data.batch import Batch, collate
 from lit_transformer.errors import UserError
 from lit_transformer.model import Transformer, TransformerConfig, seeded_transformer, weights_digest
-from lit_transformer.model.surgery import ablated, component_parameters, mean_outputs, redrawn
+from lit_transformer.model.seeded import redrawn
+from lit_transformer.model.surgery import ablated, component_parameters, mean_outputs
 
 CONFIG = TransformerConfig(20, 20, 2, 2, 16, 24, 2)
 SOURCE = torch.tensor([[4, 5, 6, 7, 3], [9, 8, 3, 0, 0]])
@@ -134,7 +135,7 @@ def means_by_hand(model: Transformer) -> dict[str, Tensor]:
         for layer in (1, 2):
             y = run(f"d:sa:{layer}", y, functions[f"d:sa:{layer}"](y, future))
             attention = functions[f"d:ea:{layer}"]
-            y = run(f"d:ea:{layer}", y, attention.attend_to(y, *attention.keys_values(x), None))
+            y = run(f"d:ea:{layer}", y, attention.attend_to(y, attention.source_cache(x), None))
             y = run(f"d:ff:{layer}", y, functions[f"d:ff:{layer}"](y))
     return {component: torch.cat(made).double().mean(dim=0) for component, made in outputs.items()}
 

@@ -10,7 +10,14 @@ from torch import nn
 
 from lit_transformer.components import component_ids
 from lit_transformer.errors import UserError
-from lit_transformer.model import Attention, FeedForward, SubLayer, Transformer, TransformerConfig, label_smoothed_loss
+from lit_transformer.model import (
+    DotProductAttention,
+    FeedForward,
+    SubLayer,
+    Transformer,
+    TransformerConfig,
+    label_smoothed_loss,
+)
 
 Norm = Literal["pre", "post"]
 SOURCE = torch.tensor([[4, 5, 6, 7, 8, 9, 3], [9, 8, 7, 3, 0, 0, 0], [5, 3, 0, 0, 0, 0, 0]])
@@ -31,7 +38,7 @@ def build(norm: Norm = "post", **changes: Any) -> Transformer:
 
 def copy_attention(sublayer: SubLayer, theirs: nn.MultiheadAttention, norm: nn.LayerNorm) -> None:
     ours = sublayer.function
-    assert isinstance(ours, Attention)
+    assert isinstance(ours, DotProductAttention)
     theirs.in_proj_weight.copy_(ours.in_projection.weight)
     theirs.in_proj_bias.copy_(ours.in_projection.bias)
     theirs.out_proj.load_state_dict(ours.out_projection.state_dict())

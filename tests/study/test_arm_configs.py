@@ -140,6 +140,12 @@ def test_scores_of_a_group_ablation_of_some_components_lie_apart() -> None:
     assert change("pruned", components=["d:*"])[1]["scores"] == str(analysis)
 
 
+def test_components_of_a_study_are_those_that_may_be_chosen() -> None:
+    for name in ("pruned", "random"):
+        options = change(name, components=["d:*"])[1]
+        assert (options["among"], options["components"], options["count"]) == (["d:*"], None, 3)
+
+
 def test_the_settings_of_the_tests_are_sound() -> None:
     assert isinstance(settings_of(), StudySettings)
     assert base_of(1).analysis == Path("runs/1/analysis/average")

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from lit_transformer.errors import UserError
 from tests.study.making import Laboratory, Reading
@@ -74,6 +75,23 @@ def test_speeds_are_of_so_many_sentences_and_of_the_checkpoints_as_they_are() ->
     content = {run: {"sentences_per_second": 1.0} for run in json.loads(path.read_text())}
     path.write_text(json.dumps(content))
     assert not timed()
+
+
+def test_a_study_from_before_there_was_among_is_known_again() -> None:
+    options: dict[str, Any] = {"arms": ["continued", "pruned"], "seeds": [1], "random_draws": 0, "components": ["d:*"]}
+    run(Laboratory(), **options)
+    path = FOLDER / "configs/trained-pruned-seed1.yaml"
+    config = yaml.safe_load(path.read_text())
+    [callback] = config["trainer"]["callbacks"]
+    callback["init_args"]["components"] = callback["init_args"].pop("among")
+    path.write_text(yaml.safe_dump(config))
+    again = Laboratory()
+    run(again, **options)
+    assert again.commands == []
+    callback["init_args"]["components"] = ["e:*"]
+    path.write_text(yaml.safe_dump(config))
+    with pytest.raises(UserError, match="other settings than the study has now"):
+        run(Laboratory(), **options)
 
 
 @pytest.mark.parametrize("folder", ["elsewhere/made", "studies/other"])

@@ -55,7 +55,7 @@ def test_controls_come_first() -> None:
         ({"learning_rates": [1e-3, 0.0]}, "--learning_rates is"),
         ({"seeds": [1, 1]}, "--seeds is"),
         ({"seeds": []}, "--seeds is"),
-        ({"base_config": None}, "--base_config FILE.*--base_runs"),
+        ({"base_config": None}, "name their runs, or give --base_config FILE"),
         ({"name": "../x"}, "--name '../x'"),
         ({"by": "group_ablation", "arms": ["continued", "most"]}, "leave the arm 'most' out"),
     ],

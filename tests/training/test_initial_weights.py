@@ -67,7 +67,7 @@ class Run:
 
     def header(self) -> dict[str, Any]:
         with safe_open(self.file, framework="pt") as file:
-            found: dict[str, Any] = json.loads(file.metadata()["lit_transformer.training.initial_weights"])
+            found: dict[str, Any] = json.loads(file.metadata()["lit_transformer.initial_weights"])
         return found
 
 
@@ -143,7 +143,7 @@ class TestBadFiles:
             load_initial_weights(run.file, run.record["digest"])
 
     def test_of_a_later_version(self, run: Run) -> None:
-        save_file({"w": torch.ones(1)}, run.file, {"lit_transformer.training.initial_weights": '{"format": 2}'})
+        save_file({"w": torch.ones(1)}, run.file, {"lit_transformer.initial_weights": '{"format": 2}'})
         with pytest.raises(UserError, match=r"has format 2 .* install a newer lit-transformer"):
             load_initial_weights(run.file, run.record["digest"])
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from lit_transformer.report.html import heat_charts
+from lit_transformer.report.charts import heat_maps
 from lit_transformer.report.html.section import Figure
 from lit_transformer.report.html.table import Table, cell
 from lit_transformer.report.runs import Run
@@ -54,6 +54,6 @@ def heat_map_of(title: str, scores: Mapping[str, float], layers: int | None, wha
         f"Heat map, {what}: layers up, kinds across; highest {scores[most]:.2f} for {most}, lowest {scores[least]:.2f} "
         f"for {least}."
     )
-    rows = [[cell(row["component"]), cell(row["score"])] for row in heat_charts.heat_map_rows(scores, layers)]
+    rows = [[cell(row["component"]), cell(row["score"])] for row in heat_maps.heat_map_rows(scores, layers)]
     table = Table(["component", "score"], [row for row in rows if row[1].text])
-    return Figure(title, heat_charts.heat_map(scores, layers), description, table, note)
+    return Figure(title, heat_maps.heat_map(scores, layers), description, table, note)

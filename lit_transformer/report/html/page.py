@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from importlib import resources
 from typing import Any
 
+from lit_transformer.report.charts import engine
+from lit_transformer.report.charts.vega import library_version
 from lit_transformer.report.html.section import Section
 from lit_transformer.version import __version__
 
@@ -67,10 +69,7 @@ def _text(name: str) -> str:
 @functools.cache
 def _library() -> str:
     """Return Vega, Vega-Lite and Vega-Embed as one script, of the version that Altair's specifications are made for."""
-    import altair
-    import vl_convert
-
-    version = ".".join(altair.SCHEMA_VERSION.split(".")[:2])
-    bundle: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=version)
+    script = "window.vegaEmbed = vegaEmbed;"
+    bundle = engine.call("javascript_bundle", script, vl_version=library_version()).decode()
     # Inside a page the script would end here.
     return bundle.replace("</script", "<\\/script")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from lit_transformer.report.html import heat_charts
+from lit_transformer.report.charts import heat_maps
 from lit_transformer.report.html.section import Figure, Section
 from lit_transformer.report.html.table import Table, cell
 from lit_transformer.report.runs import Run
@@ -55,5 +55,5 @@ def phenomena_section(run: Run) -> Section:
         "The grammar corpus tells which phenomena a sentence shows: the share of them that is translated exactly, "
         "lost when a component is ablated. Rare phenomena jump."
     )
-    figure = Figure("Exact translations lost, by phenomenon", heat_charts.losses(lost), described, table)
+    figure = Figure("Exact translations lost, by phenomenon", heat_maps.losses(lost), described, table)
     return Section("phenomena", "Phenomena", [line], [figure])

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from lit_transformer.report.agreement import UNIMPORTANT, agreement
-from lit_transformer.report.html import component_tables, curve_charts, mark_charts
+from lit_transformer.report.charts import curves, marks
+from lit_transformer.report.html import component_tables
 from lit_transformer.report.html.heat_figures import heat_map_figure
 from lit_transformer.report.html.paper_section import paper_section
 from lit_transformer.report.html.phenomena_section import exact_matches, phenomena_section
@@ -64,7 +65,7 @@ def _components_section(run: Run) -> Section:
         f"The {len(run.components)} components sorted by the BLEU lost without each, with intervals; dashed lines at 0 "
         f"and {epsilon:g} BLEU. The numbers are in the table of components."
     )
-    figure = Figure("BLEU lost without each component", mark_charts.drops(run, epsilon), description, None)
+    figure = Figure("BLEU lost without each component", marks.drops(run, epsilon), description, None)
     covers = (
         "Intervals: 95 % over the choice of sentences, for all components together; another training run gives another "
         "model, which they don't cover."
@@ -83,7 +84,7 @@ def _group_ablation_section(run: Run) -> Section:
     )
     figure = Figure(
         "BLEU as components are removed, without retraining",
-        curve_charts.group_ablation(rows),
+        curves.group_ablation(rows),
         description,
         component_tables.group_ablation_table(rows),
         "Orders are chosen on validation; the best of many noisy values looks better there than it is, so test is "
@@ -104,7 +105,7 @@ def _scatter_section(run: Run) -> Section:
     ]
     figure = Figure(
         "Contribution against criticality",
-        mark_charts.scatter(run),
+        marks.scatter(run),
         f"A mark for each of {both.shared} components, contribution across and criticality up. {line}",
         Table(["component", "contribution", "criticality"], rows),
         "Components that share a place stand side by side around it; a mark tells its values when pointed at, and so "
@@ -133,7 +134,7 @@ def _training_section(run: Run) -> Iterator[Section]:
         figures.append(
             Figure(
                 title.capitalize() if title.startswith("loss") else title,
-                curve_charts.curves(series, title),
+                curves.curves(series, title),
                 f"{title} over the steps of training: {ends}.",
                 Table(["metric", "step", "value"], rows),
             )

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from lit_transformer.components import layer_of
 from lit_transformer.report.agreement import UNIMPORTANT, Agreement, Shared, shared_components
+from lit_transformer.report.charts import heat_maps
 from lit_transformer.report.comparability import COMPARED
-from lit_transformer.report.html import heat_charts, runs_tables
+from lit_transformer.report.html import runs_tables
 from lit_transformer.report.html.heat_figures import heat_map_figure
 from lit_transformer.report.html.section import Figure, Section
 from lit_transformer.report.html.summary import counted
@@ -62,7 +63,7 @@ def _all_runs_figure(runs: Sequence[Run], score: str) -> Figure:
     rows = [[cell(run.label), cell(name), cell(value)] for run in runs for name, value in run.column(score).items()]
     return Figure(
         f"{score.capitalize()}: a row for each run",
-        heat_charts.all_runs(runs, score),
+        heat_maps.all_runs(runs, score),
         f"{score.capitalize()} of each component, across, in each of {len(runs)} runs, down; what stands out from the "
         "page is important.",
         Table(["run", "component", score], rows[:MOST_ROWS]),
@@ -94,7 +95,7 @@ def _agreement_section(column: str, title: str, pairs: Sequence[Agreement]) -> S
             if rows:
                 described = f"Matrix of {method}'s rank correlation of {title} between {len(names)} runs."
                 table = runs_tables.agreements_table(pairs)
-                chart = heat_charts.matrix(rows, names, method)
+                chart = heat_maps.matrix(rows, names, method)
                 figures.append(Figure(f"{method}, {title}", chart, described, table, full=len(names) > 6))
     else:
         lines.append(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from lit_transformer.report.html import mark_charts, study_tables
+from lit_transformer.report.charts import marks
+from lit_transformer.report.html import study_tables
 from lit_transformer.report.html.section import Figure, Section
 from lit_transformer.report.html.summary import study_summary
 from lit_transformer.report.studies import Study
@@ -53,7 +54,7 @@ def _differences_figure(study: Study, family: str, title: str) -> Figure:
     described = f"Test BLEU of each arm minus that of {control}, a mark for each run" + (
         ", with the interval of the mean over the seeds." if any("lower" in row for row in rows) else "."
     )
-    chart = mark_charts.differences(rows, control)
+    chart = marks.differences(rows, control)
     return Figure(
         f"{title.capitalize()}: BLEU minus {control}", chart, described, study_tables.comparisons_table(study, family)
     )

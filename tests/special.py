@@ -1,0 +1,9 @@
+"""Names for the ids of this project's special tokens."""
+
+from __future__ import annotations
+
+from dataclasses import astuple
+
+from lit_transformer.data.special_ids import SPECIAL_IDS
+
+PAD, UNK, BOS, EOS = astuple(SPECIAL_IDS)
