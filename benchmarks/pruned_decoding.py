@@ -43,10 +43,10 @@ from lit_transformer.data.datamodule import tokenizer_of_state
 from lit_transformer.data.special_ids import SPECIAL_IDS
 from lit_transformer.decoding import CorpusDecoder, DecodingSettings
 from lit_transformer.errors import UserError
-from lit_transformer.importance.score_table import read_scores
 from lit_transformer.importance.selection import Selection
 from lit_transformer.model import Transformer, weights_digest
 from lit_transformer.runs.checkpoints import find_checkpoint, read_checkpoint, run_folder_of
+from lit_transformer.runs.scores import read_scores
 from lit_transformer.training.module import LitTransformer
 
 GONE = 7

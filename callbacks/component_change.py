@@ -15,9 +15,9 @@ from typing_extensions import override
 from callbacks.hooks import typed_hook
 from lit_transformer.errors import UserError
 from lit_transformer.files import write_text
-from lit_transformer.importance.score_table import read_scores
 from lit_transformer.importance.selection import Selection, in_current_terms
 from lit_transformer.runs.checkpoints import run_folder_of
+from lit_transformer.runs.scores import read_scores
 from lit_transformer.training.module import LitTransformer
 from lit_transformer.training.trainer import Trainer
 from lit_transformer.training.trainer_checks import CHANGE
@@ -184,7 +184,7 @@ class ComponentChange(pl.Callback, ABC):
             raise UserError("there are scores of a trained model only; give --start_from RUN, or name the components.")
         parent = trainer.started_from
         given = Path(self.scores) if self.scores else run_folder_of(parent) / "analysis" / parent.stem
-        scores = read_scores(given.parent if given.is_file() else given)
+        scores = read_scores(given)
         if scores.get("weights") != trainer.started_weights:
             raise UserError(
                 f"the scores in {str(given)!r} are those of {scores.get('checkpoint')}, whose weights are not those of "

@@ -21,10 +21,11 @@ from lit_transformer.importance.evaluation import Evaluation
 from lit_transformer.importance.evaluator import Evaluator, Observer
 from lit_transformer.importance.plan import Plan
 from lit_transformer.importance.ranking import random_order
-from lit_transformer.importance.score_table import ScoreTable, differing, read_scores, table_text
+from lit_transformer.importance.score_table import ScoreTable, table_text
 from lit_transformer.importance.variant import Variant, ablation
 from lit_transformer.model.surgery import component_parameters
 from lit_transformer.report.pictures import group_ablation_curve
+from lit_transformer.runs.scores import differing, read_scores
 from lit_transformer.tracking.run import log_group_ablation, others_of
 from lit_transformer.training.analysis import Analysis
 from lit_transformer.training.module import LitTransformer
@@ -195,7 +196,7 @@ class GroupAblation(ComponentScorer):
         told = []
         # Those of some components first: a contribution is relative to what it was scored with.
         for folder in dict.fromkeys((self.folder(analysis), analysis.folder)):
-            scores = read_scores(folder) if (folder / "scores.json").is_file() else {}
+            scores = read_scores(folder, missing_ok=True)
             other = differing(scores, analysis.about()) if scores else []
             rows = {row["component"]: row for row in scores.get("components", []) if not other}
             missing = [name for name in chosen if self.order not in rows.get(name, {})]
@@ -223,7 +224,7 @@ class GroupAblation(ComponentScorer):
 
     def _known_greedy(self, analysis: Analysis, k: int) -> list[str]:
         folder = self.folder(analysis)
-        scores = read_scores(folder) if (folder / "scores.json").is_file() else {}
+        scores = read_scores(folder, missing_ok=True)
         section = {} if not scores or differing(scores, analysis.about()) else scores.get(SECTION, {})
         rows = self._kept(analysis, section).get("rows", [])
         found = [str(row["component"]) for row in rows if row["order"] == "greedy" and row["component"]]

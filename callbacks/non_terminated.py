@@ -10,7 +10,7 @@ from typing_extensions import override
 
 from lit_transformer.importance.endless import is_much_more
 from lit_transformer.runs.checkpoints import run_folder_of
-from lit_transformer.runs.metrics_log import last_value
+from lit_transformer.runs.metrics import last_value
 from lit_transformer.training.trainer import Trainer
 
 log = logging.getLogger(__name__)

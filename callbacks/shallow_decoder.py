@@ -12,9 +12,9 @@ from typing_extensions import override
 from callbacks.component_choice import ComponentChoice
 from lit_transformer.errors import UserError
 from lit_transformer.importance.matching import Match, most_components, nearest_count, nearest_depth
-from lit_transformer.importance.score_table import read_scores
 from lit_transformer.importance.sizes import component_sizes
 from lit_transformer.runs.checkpoints import find_checkpoint, read_checkpoint
+from lit_transformer.runs.scores import read_scores
 from lit_transformer.structure import Structure
 from lit_transformer.training.module import LitTransformer
 from lit_transformer.training.trainer import Trainer
@@ -92,8 +92,7 @@ class ShallowDecoder(ComponentChoice):
             return super()._scores(trainer)
         if self.scores is None:
             raise UserError("a choice by score reads those of a trained model; give scores FOLDER, or like RUN.")
-        given = Path(self.scores)
-        return read_scores(given.parent if given.is_file() else given)
+        return read_scores(Path(self.scores))
 
     def _nearer(self, trainer: Trainer, base: Structure, match: Match) -> Match | None:
         """Return how many components of the same order would be nearer to the layers, if others would."""

@@ -10,9 +10,10 @@ from typing_extensions import override
 
 from callbacks.component_scorer import ComponentScorer
 from callbacks.hooks import typed_hook
-from lit_transformer.importance.score_table import BESIDE, read_scores
+from lit_transformer.importance.score_table import BESIDE
 from lit_transformer.model import weights_digest
 from lit_transformer.runs.checkpoints import run_folder_of
+from lit_transformer.runs.scores import read_scores
 from lit_transformer.tracking import names
 from lit_transformer.tracking.run import describe, harmless, log_components, log_files, runs_of, start, use
 from lit_transformer.training.analysis import Analysis
@@ -127,9 +128,9 @@ class WandbTracking(pl.Callback):
             log_files(run, name, "checkpoint", [checkpoint], digest, {"signature": about["signature"]})
 
     def _log_scores(self, run: Any, analysis: Analysis, place: Path) -> None:
-        if not (place / "scores.json").is_file():
+        scores = read_scores(place, missing_ok=True)
+        if not scores:
             return
-        scores = read_scores(place)
         told = {name: scores[name] for name in RESTS_ON if name in scores}
         describe(run, analysis=told)
         log_components(run, scores["components"])

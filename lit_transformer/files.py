@@ -1,8 +1,10 @@
-"""Files that are written whole or not at all."""
+"""Write files whole or not at all, and read tables as far as they can be read."""
 
 from __future__ import annotations
 
 import contextlib
+import csv
+import io
 import os
 import secrets
 from collections.abc import Iterator
@@ -73,3 +75,14 @@ def write_bytes(path: Path | str, content: bytes) -> None:
     """
     with replacing(path) as temporary:
         temporary.write_bytes(content)
+
+
+def read_table(path: Path) -> Iterator[dict[str, str]]:
+    """Yield the rows of a CSV file as text; none where it is missing or can't be read."""
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return
+    # Only what follows a line that can't be read is lost.
+    with contextlib.suppress(csv.Error):
+        yield from csv.DictReader(io.StringIO(text.replace("\0", "")))

@@ -20,7 +20,7 @@ import callbacks
 from callbacks import BestLossCheckpoint, InitialWeights, LastCheckpoint
 from callbacks.component_change import ComponentChange
 from lit_transformer.importance import module_criticality
-from lit_transformer.runs.metrics_log import COLUMNS
+from lit_transformer.runs.metrics import COLUMNS
 from lit_transformer.study.conduct import run_study
 from lit_transformer.study.scoring import score
 from lit_transformer.study.speed import speeds

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lit_transformer.errors import UserError
-from lit_transformer.files import make_folder, replacing, write_bytes, write_text
+from lit_transformer.files import make_folder, read_table, replacing, write_bytes, write_text
 
 
 @pytest.fixture
@@ -111,3 +111,22 @@ def test_a_folder_is_made_unless_it_is_there(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(UserError, match=r"cannot make the folder '.*file/c': Not a directory; give another one"):
         make_folder(tmp_path / "file" / "c")
+
+
+@pytest.mark.parametrize(
+    ("content", "rows"),
+    [
+        (b"a,b\n1,x\n2,y\n", [{"a": "1", "b": "x"}, {"a": "2", "b": "y"}]),
+        (b"a,b\n1,\0x\n2,\xff\n", [{"a": "1", "b": "x"}, {"a": "2", "b": "\N{REPLACEMENT CHARACTER}"}]),
+        (b'a,b\n1,x\n2,"' + b"y" * 200_000, [{"a": "1", "b": "x"}]),
+        (b"a,b\n1\n", [{"a": "1", "b": None}]),
+        (b"", []),
+        (None, []),
+    ],
+)
+def test_a_table_is_read_as_far_as_it_can_be(
+    content: bytes | None, rows: list[dict[str, str | None]], tmp_path: Path
+) -> None:
+    if content is not None:
+        (tmp_path / "table.csv").write_bytes(content)
+    assert list(read_table(tmp_path / "table.csv")) == rows

@@ -11,16 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from lit_transformer.components import canonical_key
-from lit_transformer.errors import UserError
 from lit_transformer.files import write_text
 from lit_transformer.importance.ranking import rank_correlation
-from lit_transformer.runs.score_checks import check_content, parsed
+from lit_transformer.runs.scores import SCORES_FILE, SCORES_FORMAT, differing, read_scores
 
 log = logging.getLogger(__name__)
-
-SCORES_FORMAT = 2
-SAME = ("format", "weights", "tokenizer", "scoring_set", "signature", "decoding")
-"""What two tables must have in common to be one."""
 
 BESIDE = ("criticality_curves.csv", "group_ablation.csv", "examples.json")
 """Files that lie beside the scores, which say what they rest on."""
@@ -60,8 +55,7 @@ class ScoreTable:
         self._columns: dict[str, list[str]] = {}
         self._correlations: dict[str, float] = {}
         self._stale: list[Path] = []
-        if (folder / "scores.json").is_file():
-            before = read_scores(folder)
+        if before := read_scores(folder, missing_ok=True):
             if other := differing(before, self.about):
                 log.warning("The scores in %s are of another %s, and are replaced.", folder, ", ".join(other))
                 # Beside the new scores they would seem to be of the same model and sentences.
@@ -167,19 +161,8 @@ class ScoreTable:
         found_together = {"correlations": dict(sorted(self._correlations.items()))} if self._correlations else {}
         content = {**self.about, **self._sections, **found_together, "columns": self._columns, "components": rows}
         text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
-        write_text(self._folder / "scores.json", text + "\n")
+        write_text(self._folder / SCORES_FILE, text + "\n")
         write_text(self._folder / "scores.csv", table_text(columns, found))
-
-
-def differing(scores: Mapping[str, Any], about: Mapping[str, Any]) -> list[str]:
-    """Return in what of `SAME` scores rest on something else than an analysis does.
-
-    Args:
-        scores: The content of ``scores.json``.
-        about: What the numbers of the analysis rest on.
-    """
-    expected = {"format": SCORES_FORMAT, **about}
-    return [name for name in SAME if scores.get(name) != expected.get(name)]
 
 
 def table_text(columns: Sequence[str], rows: Sequence[Row]) -> str:
@@ -189,34 +172,3 @@ def table_text(columns: Sequence[str], rows: Sequence[Row]) -> str:
     writer.writeheader()
     writer.writerows({name: "" if value is None else value for name, value in row.items()} for row in rows)
     return table.getvalue()
-
-
-def read_scores(folder: Path) -> dict[str, Any]:
-    """Read the ``scores.json`` of an analysis.
-
-    Args:
-        folder: The folder of the analysis.
-
-    Raises:
-        UserError: It is missing, is no file of scores, is a newer version's, or was edited into something that means
-            nothing.
-    """
-    path = folder / "scores.json"
-    try:
-        content = parsed(path.read_text(encoding="utf-8"))
-        version = content.get("format") if isinstance(content, dict) else None
-        if isinstance(version, int) and version > SCORES_FORMAT:
-            raise UserError(
-                f"{str(path)!r} has format {version}, this version reads up to {SCORES_FORMAT}; install a newer "
-                "lit-transformer."
-            )
-        check_content(content)
-    except FileNotFoundError as error:
-        raise UserError(f"no scores in {str(folder)!r}; run `lit-transformer analyze` first.") from error
-    except (OSError, ValueError) as error:
-        raise UserError(
-            f"{str(path)!r} holds no scores that can be read ({error}); remove it and analyze again, which reuses "
-            "the evaluations in the journal."
-        ) from error
-    found: dict[str, Any] = content
-    return found

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import csv
-import io
-import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,12 +9,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from lit_transformer.components import canonical_key, kind_of, layer_of
 from lit_transformer.errors import UserError
-from lit_transformer.importance.score_table import SCORES_FORMAT, read_scores
-from lit_transformer.report.checking import check_examples, check_scores
+from lit_transformer.runs.config import config_of, section_of
+from lit_transformer.runs.examples import read_examples
+from lit_transformer.runs.metrics import METRICS_FILE, read_metrics
+from lit_transformer.runs.scores import SCORES_FORMAT, shown_scores
 
 Row = Mapping[str, Any]
 SCORES = ("contribution", "criticality")
@@ -72,32 +68,19 @@ class Run:
     @cached_property
     def config(self) -> Mapping[str, Any]:
         """The configuration of the training, or else of the analysis; empty where neither can be read."""
-        for path in (self.folder / "config.yaml", *([self.analysis / "config.yaml"] if self.analysis else [])):
-            try:
-                content = yaml.safe_load(path.read_text(encoding="utf-8"))
-            except (OSError, UnicodeDecodeError, yaml.YAMLError):
-                continue
-            if isinstance(content, dict):
-                return content
-        return {}
+        return config_of(self.folder) or (config_of(self.analysis) if self.analysis else {})
 
     def settings(self, section: str) -> Mapping[str, Any]:
         """Return a section of the configuration, such as ``model``; empty where there is none."""
-        found = self.config.get(section)
-        return found if isinstance(found, dict) else {}
+        return section_of(self.config, section)
 
     @cached_property
     def metrics(self) -> dict[str, list[tuple[int, float]]]:
         """Steps and finite values of each metric of ``metrics.csv``; the last line of a step is the one that holds."""
         found: dict[str, dict[int, float]] = {}
-        for row in read_table(self.folder / "metrics.csv"):
-            try:
-                step, value = int(row["step"]), float(row["value"])
-                if math.isfinite(value):
-                    found.setdefault(row["metric"], {})[step] = value
-            except (KeyError, TypeError, ValueError):
-                # A torn last line of a run that was killed, or a value without a step.
-                continue
+        for logged in read_metrics(self.folder):
+            if logged.step is not None and math.isfinite(logged.value):
+                found.setdefault(logged.metric, {})[logged.step] = logged.value
         return {name: sorted(values.items()) for name, values in found.items()}
 
     @cached_property
@@ -108,15 +91,7 @@ class Run:
     @cached_property
     def examples(self) -> Mapping[str, Any]:
         """Translations of the baseline beside those without a component; empty where none were written."""
-        if self.analysis is None:
-            return {}
-        try:
-            content = json.loads((self.analysis / "examples.json").read_text(encoding="utf-8"))
-            check_examples(content)
-            same = content["weights"] == self.scores["weights"]
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
-            return {}
-        return content if same else {}
+        return {} if self.analysis is None else read_examples(self.analysis, self.scores.get("weights", ""))
 
 
 def read_runs(paths: Sequence[Path]) -> list[Run]:
@@ -173,26 +148,6 @@ def read_run(path: Path, label: str | None = None) -> Run:
     return Run(folder, label, None, {}, tuple(problems))
 
 
-def shown_scores(analysis: Path) -> dict[str, Any]:
-    """Return the content of a ``scores.json`` that a report can be made of.
-
-    Args:
-        analysis: Its folder.
-
-    Raises:
-        UserError: It can't be read, or holds something else.
-    """
-    scores = read_scores(analysis)
-    try:
-        check_scores(scores)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise UserError(
-            f"{str(analysis / 'scores.json')!r} can't be shown: {error}; remove it and analyze again, which reuses "
-            "the evaluations in the journal."
-        ) from error
-    return scores
-
-
 def analyses_of(folder: Path) -> list[Path]:
     """Return the analyses in the folder of a run: whole ones, those of samples, those of some components; latest first.
 
@@ -210,28 +165,17 @@ def analyses_of(folder: Path) -> list[Path]:
     return sorted((path.parent for path in (folder / "analysis").rglob("scores.json")), key=order, reverse=True)
 
 
-def read_table(path: Path) -> Iterator[dict[str, str]]:
-    """Yield the rows of a CSV file as text; none where it is missing or can't be read."""
-    try:
-        text = path.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return
-    # Only what follows a line that can't be read is lost.
-    with contextlib.suppress(csv.Error):
-        yield from csv.DictReader(io.StringIO(text.replace("\0", "")))
-
-
 def _run_folder(path: Path) -> Path:
     if not path.is_dir():
         what = "is no folder" if path.exists() else "does not exist"
         raise UserError(f"{str(path)!r} {what}; give the folder of a run, such as runs/demo/version_0.")
     scores_only = (path / "scores.json").is_file()
     for folder in (path, *path.parents) if scores_only else (path,):
-        if (folder / "analysis").is_dir() or (folder / "checkpoints").is_dir() or (folder / "metrics.csv").is_file():
+        if (folder / "analysis").is_dir() or (folder / "checkpoints").is_dir() or (folder / METRICS_FILE).is_file():
             return folder
     if scores_only:
         return path
-    inside = sorted(found.parent for found in path.glob("**/metrics.csv"))[:3]
+    inside = sorted(found.parent for found in path.glob(f"**/{METRICS_FILE}"))[:3]
     hint = f"it holds {', '.join(map(str, inside))}" if inside else "`lit-transformer fit` makes one"
     raise UserError(
         f"{str(path)!r} is neither the folder of a run nor of a study: no checkpoints, no analysis, no study.csv. Give "

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lit_transformer.report.runs import read_table
+from lit_transformer.files import read_table
 
 NUMBERS = ("validation_bleu", "test_bleu", "difference", "parameters", "sentences_per_second", "training_minutes")
 

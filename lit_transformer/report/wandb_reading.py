@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from lit_transformer.errors import UserError
-from lit_transformer.report.runs import shown_scores
 from lit_transformer.report.studies import is_study, read_study
+from lit_transformer.runs.scores import shown_scores
 from lit_transformer.tracking import names
 
 COMMANDS = ("fit", "test", "analyze")

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from pytorch_lightning.utilities.rank_zero import rank_zero_only
 
-from lit_transformer.errors import UserError
 from lit_transformer.console.terminal import is_first_process
+from lit_transformer.errors import UserError
 
 _VARIABLE = "LIT_TRANSFORMER_RUN_FOLDER"
 

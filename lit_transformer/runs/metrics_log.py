@@ -12,7 +12,7 @@ from pytorch_lightning.loggers import Logger
 from pytorch_lightning.utilities.rank_zero import rank_zero_only
 from typing_extensions import override
 
-COLUMNS = ("step", "epoch", "metric", "value", "time")
+from lit_transformer.runs.metrics import COLUMNS, METRICS_FILE
 
 
 class MetricsLog(Logger):
@@ -33,7 +33,7 @@ class MetricsLog(Logger):
     @property
     def path(self) -> Path:
         """The file."""
-        return self._folder / "metrics.csv"
+        return self._folder / METRICS_FILE
 
     @property
     @override
@@ -73,21 +73,6 @@ class MetricsLog(Logger):
             if file.tell() == 0:
                 writer.writerow(COLUMNS)
             writer.writerows(rows)
-
-
-def last_value(folder: str | Path, metric: str) -> float | None:
-    """Return the last value of a metric of a run; None where there is none, or no file that can be read.
-
-    Args:
-        folder: The folder of the run.
-        metric: Name of the metric.
-    """
-    try:
-        with MetricsLog(folder).path.open(encoding="utf-8", newline="") as file:
-            values = [float(row["value"]) for row in csv.DictReader(file) if row["metric"] == metric]
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
-    return values[-1] if values else None
 
 
 def _ends_with_newline(path: Path) -> bool:

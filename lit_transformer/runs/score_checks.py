@@ -1,14 +1,13 @@
-"""Whether the content of a ``scores.json`` is what analyses write: it may have been edited, or be another program's."""
+"""Verify that a ``scores.json`` holds what analyses write, as it may be edited or be another program's."""
 
 from __future__ import annotations
 
-import json
-import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from lit_transformer.components import KINDS
+from lit_transformer.components import KINDS, layer_of
+from lit_transformer.runs.json_files import check_fields, check_object, check_size, check_texts, is_a, objects
 
 SECTIONS = (
     *("baseline", "scoring_set", "decoding", "data", "versions", "columns", "correlations"),
@@ -36,41 +35,30 @@ STEP = {"order": str, "step": int, "component": str, "validation_bleu": float, "
 """What a row of a group ablation has."""
 LAYER_STEP = {"step": int, "components": list, "validation_drop": float}
 
-MOST_DEPTH = 20
-"""Our own files are six objects and lists deep."""
+SHOWN_STEPS: Mapping[str, Mapping[str, type]] = {
+    "group_ablation": {"parameters_removed": int},
+    "layer_ablation": {"validation_bleu": float},
+}
+"""What else a report needs of the rows of each."""
+MOST_LAYERS = 1000
 
 _COMPONENT = re.compile(rf"(?:{'|'.join(KINDS)}):\d{{1,9}}", re.ASCII)
 
 
-def parsed(text: str) -> Any:
-    """Return what a JSON text holds.
-
-    Raises:
-        ValueError: It is no JSON, holds a number that is not finite, or is nested too deep.
-    """
-    try:
-        content = json.loads(text, parse_constant=_number, parse_float=_number, parse_int=_integer)
-        if _deeper(content, MOST_DEPTH):
-            raise RecursionError
-    except RecursionError as error:
-        raise ValueError("it is nested too deep") from error
-    return content
-
-
 def check_content(content: Any) -> None:
-    """Refuse what analyses do not write, as far as anything that reads scores relies on it.
+    """Verify what every reader of scores relies on.
 
     Args:
-        content: The content of a ``scores.json``, as `parsed`.
+        content: The content of a ``scores.json``, as `lit_transformer.runs.json_files.read_json` returns it.
 
     Raises:
         ValueError: Something is missing, is none of the numbers, texts or objects that it should be, or means nothing.
     """
-    _object(content, "the file")
+    check_object(content, "the file")
     for name in SECTIONS:
         if name in content:
-            _object(content[name], name)
-    rows = _objects(content.get("components"), "components")
+            check_object(content[name], name)
+    rows = objects(content.get("components"), "components")
     if not rows:
         raise ValueError("there is no component")
     names = [row.get("component") for row in rows]
@@ -88,62 +76,59 @@ def check_content(content: Any) -> None:
     _steps(content, "group_ablation", STEP)
     _steps(content, "layer_ablation", LAYER_STEP)
     for section, columns in content.get("columns", {}).items():
-        _texts(columns, f"columns of {section}")
+        check_texts(columns, f"columns of {section}")
+
+
+def check_shown(content: Mapping[str, Any]) -> None:
+    """Verify that a report can be made of scores.
+
+    Args:
+        content: The content of a ``scores.json`` that `check_content` accepts.
+
+    Raises:
+        ValueError: Something that a report shows is missing, or can't be shown.
+    """
+    check_size(content, "scores.json")
+    check_fields(content.get("baseline"), "baseline", {"bleu": float, "sentences": int})
+    check_fields(content.get("scoring_set"), "scoring_set", {"split": str, "sentences": int})
+    for row in content["components"]:
+        _check_row(row)
+    for section, kinds in SHOWN_STEPS.items():
+        for row in content.get(section, {}).get("rows", []):
+            check_fields(row, f"a row of {section}", kinds)
+    exact_match = content.get("contribution", {}).get("exact_match", {})
+    check_object(exact_match, "exact_match")
+    for name, shares in exact_match.items():
+        check_object(shares, f"exact_match of {name}")
+        for share in shares.values():
+            if not isinstance(share, (int, float)):
+                raise ValueError(f"exact_match of {name} holds {share!r:.40}")
+
+
+def _check_row(row: Mapping[str, Any]) -> None:
+    name = row["component"]
+    if not 1 <= layer_of(name) <= MOST_LAYERS:
+        raise ValueError(f"{name} is no component")
+    for column in ("contribution", "criticality"):
+        if not 0 <= row.get(column, 0) <= 1:
+            raise ValueError(f"{column} of {name} is {row[column]!r}, not from 0 to 1")
+    for column, value in row.items():
+        is_text = isinstance(value, str) and column.endswith(("bleu", "drop", "lower", "upper"))
+        if is_text or (column != "kind" and isinstance(value, (list, dict))):
+            raise ValueError(f"{column} of {name} is no number")
 
 
 def _steps(content: Mapping[str, Any], section: str, kinds: Mapping[str, type]) -> None:
-    for row in _objects(content.get(section, {}).get("rows", []), f"rows of {section}"):
-        for name, kind in kinds.items():
-            if not _is(row.get(name), kind):
-                raise ValueError(f"{name} of a row of {section} is {row.get(name)!r:.40}")
+    for row in objects(content.get(section, {}).get("rows", []), f"rows of {section}"):
+        check_fields(row, f"a row of {section}", kinds)
         # What was not measured, such as test_bleu, is not there or is nothing.
         _numbers(row, f"of a row of {section}", dict.fromkeys(row.keys() & {"parameters_removed"}, True))
         _numbers(row, f"of a row of {section}", dict.fromkeys(row.keys() & {"test_bleu", "test_drop"}, False))
-        _texts(row.get("components", []), f"components of a row of {section}")
+        check_texts(row.get("components", []), f"components of a row of {section}")
 
 
 def _numbers(found: Mapping[str, Any], of: str, needed: Mapping[str, bool], kind: type = float) -> None:
     """Refuse values of these keys that are no numbers; those that are not needed may be null."""
     for name in found.keys() & needed.keys():
-        if not (_is(found[name], kind) or (found[name] is None and not needed[name])):
+        if not (is_a(found[name], kind) or (found[name] is None and not needed[name])):
             raise ValueError(f"{name} {of} is {found[name]!r:.40}, no number")
-
-
-def _is(value: Any, kind: type) -> bool:
-    return isinstance(value, (int, float) if kind is float else kind) and not isinstance(value, bool)
-
-
-def _object(found: Any, what: str) -> None:
-    if not isinstance(found, Mapping):
-        raise ValueError(f"{what} is no object")
-
-
-def _objects(found: Any, what: str) -> Sequence[Mapping[str, Any]]:
-    if not isinstance(found, list):
-        raise ValueError(f"{what} is no list")
-    for each in found:
-        _object(each, f"one of {what}")
-    return found
-
-
-def _texts(found: Any, what: str) -> None:
-    if not (isinstance(found, list) and all(isinstance(each, str) for each in found)):
-        raise ValueError(f"{what} is no list of names")
-
-
-def _number(text: str) -> float:
-    number = float(text)
-    if not math.isfinite(number):
-        raise ValueError(f"{text:.20} is no finite number")
-    return number
-
-
-def _integer(text: str) -> int:
-    # One that no other number can be compared with is no number of ours.
-    _number(text)
-    return int(text)
-
-
-def _deeper(content: Any, most: int) -> bool:
-    inner = content.values() if isinstance(content, dict) else content if isinstance(content, list) else ()
-    return most < 0 or any(_deeper(each, most - 1) for each in inner)

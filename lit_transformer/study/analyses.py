@@ -9,8 +9,8 @@ from typing import Any
 
 from lit_transformer.errors import UserError
 from lit_transformer.importance.matching import most_components
-from lit_transformer.importance.score_table import read_scores
 from lit_transformer.importance.selection import Selection
+from lit_transformer.runs.scores import SCORES_FILE, read_scores
 from lit_transformer.study.arm_configs import allowed, scores_folder
 from lit_transformer.study.arms import Arm, Base, Chosen
 from lit_transformer.study.study_settings import StudySettings, random_seed
@@ -135,7 +135,7 @@ def _removed(settings: StudySettings, base: Base, order: str) -> list[Mapping[st
 def _read(folder: Path, base: Base) -> dict[str, Any]:
     """Return the scores in a folder; nothing where there are none of this checkpoint."""
     try:
-        older = (folder / "scores.json").stat().st_mtime < base.checkpoint.stat().st_mtime
+        older = (folder / SCORES_FILE).stat().st_mtime < base.checkpoint.stat().st_mtime
         return {} if older else read_scores(folder)
     except (UserError, OSError):
         return {}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import yaml
@@ -17,11 +16,6 @@ from lit_transformer.study.study_settings import StudySettings
 
 # But for what the study sets itself.
 _NAMES = [name for name in ARCHITECTURE if f"model.{name}" not in INSTEAD]
-
-
-def content_of(base_config: Path | None) -> dict[str, Any]:
-    """Return the settings in a configuration; none where there is none."""
-    return {} if base_config is None else yaml.safe_load(base_config.read_text(encoding="utf-8")) or {}
 
 
 def named_structure(base_config: Mapping[str, Any], options: Sequence[str]) -> dict[str, Any]:

@@ -11,13 +11,14 @@ import yaml
 
 from lit_transformer.console.terminal import say
 from lit_transformer.files import write_text
-from lit_transformer.study.checks import check_bases, check_count, content_of, named_structure
+from lit_transformer.runs.config import read_settings
+from lit_transformer.study.checks import check_bases, check_count, named_structure
 from lit_transformer.study.facts import FileReader, Reader
 from lit_transformer.study.processes import Execute, execute, locked
 from lit_transformer.study.progress import StageProgress
 from lit_transformer.study.rendering import comparisons_text, csv_text, markdown, terminal
 from lit_transformer.study.results import comparisons, rows_of
-from lit_transformer.study.runner import Study
+from lit_transformer.study.runner import StudyRunner
 from lit_transformer.study.stages import Stages
 from lit_transformer.study.study_settings import StudySettings
 from lit_transformer.tracking.study import log_study
@@ -49,7 +50,7 @@ def run_study(
         UserError: The settings don't fit the base models, a run is in the way, or another study is at work there.
     """
     reader = FileReader() if reader is None else reader
-    given = content_of(base_config)
+    given = {} if base_config is None else read_settings(base_config, f"--base_config {str(base_config)!r}")
     named = named_structure(given, settings.options)
     bases = [reader.base(Path(run)) for run in settings.base_runs or []]
     if bases:
@@ -61,7 +62,7 @@ def run_study(
         write_text(settings.path / "config.yaml", text)
         with StageProgress(clock) as progress:
             stages = Stages(settings.path, execute, clock, progress)
-            outcome = Study(settings, stages, reader, given).run(bases)
+            outcome = StudyRunner(settings, stages, reader, given).run(bases)
         rows = rows_of(outcome, reader)
         compared = comparisons(rows)
         write_text(settings.path / "study.csv", csv_text(rows))

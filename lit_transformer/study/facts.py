@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import logging
 from collections.abc import Mapping
@@ -10,14 +9,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-import yaml
-
 from lit_transformer.errors import UserError
 from lit_transformer.importance.resampling import Array
 from lit_transformer.importance.sizes import model_size
 from lit_transformer.metrics.bleu import CorpusBLEU
 from lit_transformer.model import tensors_digest
+from lit_transformer.runs.changes import changed_components
 from lit_transformer.runs.checkpoints import FOLDER, find_checkpoint, read_checkpoint, run_folder_of
+from lit_transformer.runs.config import read_config
+from lit_transformer.runs.metrics import read_metrics
+from lit_transformer.runs.scores import SCORES_FILE
+from lit_transformer.runs.translations import read_split_scores, read_texts
 from lit_transformer.structure import Structure
 from lit_transformer.study.arms import Base
 from lit_transformer.study.tokens import batches_of, target_tokens
@@ -25,11 +27,10 @@ from lit_transformer.study.tokens import batches_of, target_tokens
 log = logging.getLogger(__name__)
 
 AVERAGE = "average.ckpt"
-_CHANGES = ("pruning", "rewinding", "theseus", "layer_theseus")
 
 
 @dataclass(frozen=True)
-class Scores:
+class SplitScores:
     """Scores of a checkpoint on one split.
 
     Args:
@@ -67,8 +68,8 @@ class Facts:
     file_size: int | None
     updates: int
     target_tokens: int | None
-    validation: Scores | None
-    test: Scores | None
+    validation: SplitScores | None
+    test: SplitScores | None
 
 
 class Reader(Protocol):
@@ -82,7 +83,7 @@ class Reader(Protocol):
         """Return how many optimizer steps a run made."""
         ...
 
-    def scores(self, checkpoint: Path, split: str) -> Scores | None:
+    def scores(self, checkpoint: Path, split: str) -> SplitScores | None:
         """Return the scores of a checkpoint on a split, where they are written."""
         ...
 
@@ -90,12 +91,12 @@ class Reader(Protocol):
         """Return what there is to tell of a run, which went on from the training of another or did not."""
         ...
 
-    def statistics(self, checkpoint: Path, scores: Scores) -> Array:
+    def statistics(self, checkpoint: Path, scores: SplitScores) -> Array:
         """Return the BLEU statistics of each sentence ``(sentences, 10)``."""
         ...
 
     def seconds_of(self, run: Path) -> float:
-        """Return how long a run has been at it whose end nobody waited for."""
+        """Return the elapsed seconds of an interrupted run."""
         ...
 
     def validations(self, run: Path) -> int | None:
@@ -126,7 +127,7 @@ class FileReader:
             checkpoint,
             seed=int(hparams["seed"]),
             structure=Structure.of(hparams),
-            config=_config(folder),
+            config=read_config(folder),
             updates=int(content["global_step"]),
             learning_rate=float(hparams["learning_rate"]),
             warmup_steps=int(hparams["warmup_steps"]),
@@ -137,23 +138,22 @@ class FileReader:
         """Return how many optimizer steps a run made."""
         return int(read_checkpoint(run / FOLDER / AVERAGE)["global_step"])
 
-    def scores(self, checkpoint: Path, split: str) -> Scores | None:
+    def scores(self, checkpoint: Path, split: str) -> SplitScores | None:
         """Return the scores of a checkpoint on a split, where they are written."""
         about = read_checkpoint(checkpoint)
-        for path in sorted((run_folder_of(checkpoint) / "translations" / checkpoint.stem).glob("*/scores.json")):
-            content = json.loads(path.read_text(encoding="utf-8"))
-            scoring_set = content["scoring_set"]
+        bleu, loss = (f"{'val' if split == 'validation' else 'test'}/{name}" for name in ("bleu", "loss"))
+        for folder, content in read_split_scores(run_folder_of(checkpoint), checkpoint.stem):
+            scoring_set, scores = content["scoring_set"], content["scores"]
             if scoring_set["split"] != split or not _is_of(content, about, split):
                 continue
-            if path.stat().st_mtime < checkpoint.stat().st_mtime:
+            if not {bleu, loss} <= scores.keys() or (folder / SCORES_FILE).stat().st_mtime < checkpoint.stat().st_mtime:
                 continue
-            prefix = "val" if split == "validation" else "test"
-            return Scores(
-                bleu=content["scores"][f"{prefix}/bleu"],
-                loss=content["scores"][f"{prefix}/loss"],
+            return SplitScores(
+                bleu=scores[bleu],
+                loss=scores[loss],
                 signature=content["signature"],
                 scoring_set=f"{scoring_set['name']}, {scoring_set['sentences']} sentences",
-                folder=path.parent,
+                folder=folder,
             )
         return None
 
@@ -172,7 +172,7 @@ class FileReader:
             before = self._tokens_of(began.checkpoint, read_checkpoint(began.checkpoint), began.updates)
             tokens = None if tokens is None or before is None else tokens + before
         return Facts(
-            components=_changed(run),
+            components=changed_components(run),
             parameters=model_size(Structure.of(content["hyper_parameters"])),
             file_size=None if "optimizer_states" in content else checkpoint.stat().st_size,
             updates=updates,
@@ -181,32 +181,26 @@ class FileReader:
             test=self.scores(checkpoint, "test"),
         )
 
-    def statistics(self, checkpoint: Path, scores: Scores) -> Array:
+    def statistics(self, checkpoint: Path, scores: SplitScores) -> Array:
         """Return the BLEU statistics of each sentence of written translations ``(sentences, 10)``."""
         hparams = read_checkpoint(checkpoint)["hyper_parameters"]
         metric = CorpusBLEU(tokenize=hparams["bleu_tokenize"], lowercase=hparams["bleu_lowercase"])
-        texts = [
-            (scores.folder / f"{name}.txt").read_text(encoding="utf-8").removesuffix("\n").split("\n")
-            for name in ("hypothesis", "reference")
-        ]
-        return metric.sentence_statistics(*texts).numpy()
+        return metric.sentence_statistics(*read_texts(scores.folder)).numpy()
 
     def seconds_of(self, run: Path) -> float:
-        """Return how long a run has been at it whose end nobody waited for, by the times of its metrics."""
-        try:
-            times = [float(row["time"]) for row in _logged(run) if row.get("time")]
-        except ValueError:
-            return 0.0
-        return max(times) - min(times) if times else 0.0
+        """Return the elapsed seconds of an interrupted run, from the times of its metrics."""
+        times = [logged.time for logged in read_metrics(run)]
+        # The last line may be torn within its time, which is then too early.
+        return max(times) - times[0] if times else 0.0
 
     def validations(self, run: Path) -> int | None:
         """Return how often a run was validated while it was trained; None where that was not logged."""
-        rows = _logged(run)
+        found = list(read_metrics(run))
         # A run that was resumed may have come by a step twice.
-        return len({row["step"] for row in rows if row.get("metric") == "val/loss"}) if rows else None
+        return len({logged.step for logged in found if logged.metric == "val/loss"}) if found else None
 
     def _tokens_of(self, checkpoint: Path, content: Mapping[str, Any], updates: int) -> int | None:
-        trainer = _config(run_folder_of(checkpoint))["trainer"]
+        trainer = read_config(run_folder_of(checkpoint))["trainer"]
         # Arms that train on the same batches.
         key = json.dumps([content["datamodule_hyper_parameters"], batches_of(trainer), updates], sort_keys=True)
         if key not in self._tokens:
@@ -218,37 +212,8 @@ class FileReader:
         return self._tokens[key]
 
 
-def _config(run: Path) -> dict[str, Any]:
-    path = run / "config.yaml"
-    try:
-        config: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, yaml.YAMLError) as error:
-        raise UserError(
-            f"{str(path)!r} can't be read ({error}); a study trains its arms as the base was trained, so give the "
-            "folder of a run that fit wrote."
-        ) from error
-    return config
-
-
-def _logged(run: Path) -> list[dict[str, str]]:
-    """Return the lines of a run's metrics; none where there is no such file."""
-    try:
-        with (run / "metrics.csv").open(encoding="utf-8", newline="") as file:
-            return list(csv.DictReader(file))
-    except (OSError, ValueError):
-        return []
-
-
 def _is_of(scores: Mapping[str, Any], checkpoint: Mapping[str, Any], split: str) -> bool:
     """Whether scores are of the checkpoint's own split and search, and not of others that somebody asked for."""
     data = checkpoint["datamodule_hyper_parameters"]
     same = all(scores["data"].get(name) == data.get(name) for name in ("dataset", split, f"{split}_size"))
     return bool(same and scores["decoding"] == checkpoint["hyper_parameters"]["decoding"])
-
-
-def _changed(run: Path) -> tuple[str, ...]:
-    """Return the components that a run removed or rewound."""
-    for name in _CHANGES:
-        if (run / f"{name}.json").is_file():
-            return tuple(json.loads((run / f"{name}.json").read_text(encoding="utf-8"))["components"])
-    return ()

@@ -76,7 +76,7 @@ class Outcome:
     failed: list[Stage]
 
 
-class Study:
+class StudyRunner:
     """Runs the stages of a study that are not done.
 
     Args:

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-import yaml
+from lit_transformer.runs.config import config_of, section_of
 
 BEST = {
     "train/loss": "min",
@@ -73,15 +73,6 @@ def run_name(folder: Path, command: str) -> str:
     return f"{experiment_of(folder)}-{folder.absolute().name}-{command}"
 
 
-def config_of(folder: Path) -> dict[str, Any]:
-    """Return the configuration of a run; nothing where it is gone or unreadable."""
-    try:
-        content = yaml.safe_load((folder / "config.yaml").read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError):
-        return {}
-    return content if isinstance(content, dict) else {}
-
-
 def parent_of(folder: Path) -> Path | None:
     """Return the folder of the run that a run was started from, if any."""
     return _run_in(config_of(folder), "start_from")
@@ -115,7 +106,7 @@ def group_of(folder: Path) -> str:
     seen: set[Path] = set()
     while folder not in seen:
         seen.add(folder)
-        given = (config_of(folder).get("wandb") or {}).get("group")
+        given = section_of(config_of(folder), "wandb").get("group")
         if given:
             return str(given)
         parent = parent_of(folder)

@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from lit_transformer.components import select
 from lit_transformer.errors import UserError
-from lit_transformer.importance.score_table import SAME, SCORES_FORMAT, read_scores
+from lit_transformer.runs.config import config_of
+from lit_transformer.runs.scores import differing, read_scores
 from lit_transformer.structure import FIXED_BY_CHECKPOINT, Structure
 
 Entry = dict[str, Any]
@@ -117,27 +116,22 @@ def _argument(entry: Entry, name: str) -> Any:
 
 def _earlier(places: _Places, about: Mapping[str, Any]) -> list[Entry]:
     """Return the scorers of earlier analyses of the same model on the same sentences, among the same components."""
-    try:
-        before = yaml.safe_load((places.folder / "config.yaml").read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError):
-        return []
+    before = config_of(places.folder)
     # With other components, the command of now would score these in place of those.
-    if not isinstance(before, Mapping) or before.get("components") != places.components:
+    if before.get("components") != places.components:
         return []
-    expected = {"format": SCORES_FORMAT, **about}
-    return [entry for entry in _entries(before) if _is_scorer(entry) and _same(places.of(entry), expected)]
+    return [entry for entry in _entries(before) if _is_scorer(entry) and _same(places.of(entry), about)]
 
 
 def _same(folder: Path, about: Mapping[str, Any]) -> bool:
     try:
-        before = read_scores(folder)
+        return not differing(read_scores(folder), about)
     except UserError:
         return False
-    return all(before.get(name) == about.get(name) for name in SAME)
 
 
-def _entries(config: Any) -> Iterator[Entry]:
-    trainer = config.get("trainer") if isinstance(config, Mapping) else None
+def _entries(config: Mapping[str, Any]) -> Iterator[Entry]:
+    trainer = config.get("trainer")
     given = (trainer.get("callbacks") if isinstance(trainer, Mapping) else None) or []
     for entry in given if isinstance(given, list) else [given]:
         if isinstance(entry, dict) and isinstance(entry.get("class_path"), str):

@@ -5,11 +5,11 @@ from typing import Literal
 
 import pytest
 import torch
-from tests.special import BOS, EOS, PAD
 
 from benchmarks.support.peers import converted, ctranslate2, marian
 from lit_transformer.decoding import DecodingSettings
 from lit_transformer.model import Transformer, TransformerConfig, seeded_transformer
+from tests.special import BOS, EOS, PAD
 
 
 def model(norm: Literal["pre", "post"]) -> Transformer:

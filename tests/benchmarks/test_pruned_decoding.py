@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 import torch
-from tests.special import EOS
 
 from benchmarks.pruned_decoding import endless, layers_of_size, main, measured, multiply_adds, unimportant, without
 from lit_transformer.decoding import DecodingSettings
 from lit_transformer.errors import UserError
 from lit_transformer.model import Transformer, TransformerConfig, seeded_transformer
 from tests.end_to_end.running import of, read_json, succeed, tiny_fit, write_text
+from tests.special import EOS
 
 WIDTH, INNER, VOCABULARY = 16, 24, 40
 SOURCE, TARGET = torch.full((3, 5), 7), torch.full((3, 6), 8)

@@ -15,9 +15,9 @@ from lit_transformer.errors import UserError
 from lit_transformer.importance.evaluation import Evaluation
 from lit_transformer.importance.evaluator import Evaluator
 from lit_transformer.importance.journal import Journal
-from lit_transformer.importance.score_table import SAME
 from lit_transformer.importance.variant import Variant, ablation
 from lit_transformer.importance.variant_decoder import VariantDecoder
+from lit_transformer.runs.scores import SAME
 from tests.callbacks.conftest import Setup
 from tests.end_to_end.running import read_csv
 

@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import pytest
 import torch
-from tests.special import EOS
 from torch import nn
 
 from lit_transformer.decoding import CorpusDecoder, DecodingSettings, decode
 from lit_transformer.model import Transformer, TransformerConfig
+from tests.special import EOS
 
 BATCHES = [
     torch.tensor([[4, 5, 6, 7, EOS], [EOS, 0, 0, 0, 0], [9, 8, EOS, 0, 0]]),

@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import pytest
 import torch
-from tests.special import EOS
 from torch import Tensor, nn
 
 from lit_transformer.decoding import DecodingSettings, Hypotheses, decode
 from lit_transformer.decoding.beam import beam_search
 from lit_transformer.model import Transformer, TransformerConfig
+from tests.special import EOS
 
 
 def build(vocab: int = 25, dtype: torch.dtype = torch.float32, round_to: float | None = None) -> Transformer:

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 import torch
-from tests.special import EOS, PAD
 from torch import nn
 
 from lit_transformer.data.batch import Batch, collate
 from lit_transformer.decoding import DecodingSettings, decode, translate
 from lit_transformer.model import Transformer, TransformerConfig
+from tests.special import EOS, PAD
 
 SETTINGS = DecodingSettings(beam=2, max_extra_pieces=3)
 PIECES = [[5, 6, 7], [], [8], [], [9, 10]]

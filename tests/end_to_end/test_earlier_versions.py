@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from lit_transformer import load_scores
-from lit_transformer.importance.score_table import read_scores
+from lit_transformer.runs.scores import read_scores
 from lit_transformer.training.initial_weights import initial_weights_digest
 from tests.end_to_end.running import load, of, read_csv, read_json, run, succeed
 from tests.end_to_end.test_component_changes import change

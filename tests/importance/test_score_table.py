@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from lit_transformer.errors import UserError
-from lit_transformer.importance.score_table import ScoreTable, read_scores
+from lit_transformer.importance.score_table import ScoreTable
+from lit_transformer.runs.scores import read_scores
 
 ABOUT: dict[str, Any] = {"weights": "a", "signature": "nrefs:1", "baseline": {"bleu": 30.0}}
 ROWS: list[dict[str, Any]] = [
@@ -155,8 +156,3 @@ def test_a_file_edited_into_nonsense(tmp_path: Path, text: str) -> None:
     (tmp_path / "scores.json").write_text(text, encoding="utf-8")
     with pytest.raises(UserError, match="holds no scores that can be read"):
         ScoreTable(tmp_path, ABOUT)
-
-
-def test_no_scores(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="no scores in"):
-        read_scores(tmp_path)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import torch
 
+from lit_transformer.errors import UserError
 from lit_transformer.runs.checkpoints import (
     CHECKPOINT_FORMAT,
     AtomicCheckpointIO,
@@ -16,7 +17,6 @@ from lit_transformer.runs.checkpoints import (
     read_checkpoint,
     run_folder_of,
 )
-from lit_transformer.errors import UserError
 
 
 def checkpoint(**entries: Any) -> dict[str, Any]:

@@ -15,7 +15,7 @@ import yaml
 from lit_transformer.importance.resampling import Array
 from lit_transformer.structure import Structure
 from lit_transformer.study.arms import Base
-from lit_transformer.study.facts import Facts, Scores
+from lit_transformer.study.facts import Facts, SplitScores
 from lit_transformer.study.processes import Ended
 from lit_transformer.study.speed import stamp_of
 from lit_transformer.study.study_settings import StudySettings
@@ -167,12 +167,12 @@ class Reading:
         """Return the steps of any run."""
         return 100
 
-    def scores(self, checkpoint: Path, split: str) -> Scores | None:
+    def scores(self, checkpoint: Path, split: str) -> SplitScores | None:
         """Return scores that depend on the name of the run alone."""
         if not (checkpoint.parent / f"{split}.scores").exists():
             return None
         bleu = 30.0 + sum(map(ord, checkpoint.parents[2].name)) % 100 / 10
-        return Scores(bleu, 2.0, "nrefs:1|made", f"{split}, 20 sentences", checkpoint.parent)
+        return SplitScores(bleu, 2.0, "nrefs:1|made", f"{split}, 20 sentences", checkpoint.parent)
 
     def facts(self, checkpoint: Path, began: Base | None) -> Facts:
         """Return facts of a run."""
@@ -180,7 +180,7 @@ class Reading:
         scores = [self.scores(checkpoint, split) for split in ("validation", "test")]
         return Facts(("d:sa:1",), 2_000_000, 4_000_000, updates, 1000 * updates, *scores)
 
-    def statistics(self, checkpoint: Path, scores: Scores) -> Array:
+    def statistics(self, checkpoint: Path, scores: SplitScores) -> Array:
         """Return statistics of 20 sentences of ten words, with more or fewer of them right."""
         right = np.random.default_rng(int(scores.bleu * 10)).integers(4, 11, size=20)
         return np.array([[n, n - 1, n - 2, n - 3, 10, 9, 8, 7, 10, 10] for n in right])

@@ -9,7 +9,7 @@ import pytest
 from lit_transformer.importance.matching import Match
 from lit_transformer.study.analyses import Draws
 from lit_transformer.study.arms import Chosen
-from lit_transformer.study.facts import Facts, Scores
+from lit_transformer.study.facts import Facts, SplitScores
 from lit_transformer.study.rendering import comparisons_text, csv_text, markdown, terminal
 from lit_transformer.study.results import Row, comparisons
 from lit_transformer.study.runner import Made, Outcome
@@ -20,8 +20,8 @@ from tests.study.making import settings_of
 SIGNATURE = "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0"
 
 
-def scores(split: str, bleu: float) -> Scores:
-    return Scores(bleu, 1.9876, SIGNATURE, f"{split}, 500 sentences", Path(split))
+def scores(split: str, bleu: float) -> SplitScores:
+    return SplitScores(bleu, 1.9876, SIGNATURE, f"{split}, 500 sentences", Path(split))
 
 
 def row(arm: str, seed: int, bleu: float | None, family: str = "trained", message: str = "") -> Row:

@@ -12,9 +12,10 @@ import yaml
 from lit_transformer.cli.configs import find_config
 from lit_transformer.errors import UserError
 from lit_transformer.importance import selection
+from lit_transformer.runs.config import read_settings
 from lit_transformer.study import study_settings as module
 from lit_transformer.study.arms import SCRATCH, TRAINED
-from lit_transformer.study.checks import check_count, content_of, named_structure
+from lit_transformer.study.checks import check_count, named_structure
 from lit_transformer.study.command import settings_of
 from lit_transformer.study.speed import compare
 from lit_transformer.study.study_settings import StudySettings, random_seed
@@ -74,7 +75,9 @@ def test_shipped_studies_can_be_read_and_name_every_setting_that_they_use(name: 
     assert settings.base_config is not None
     config = yaml.safe_load((ROOT / "configs" / name).read_text(encoding="utf-8"))
     assert config.keys() | {"seeds"} == {field for field in StudySettings.__dataclass_fields__}
-    check_count(settings, named_structure(content_of(find_config(settings.base_config)), settings.options))
+    check_count(
+        settings, named_structure(read_settings(find_config(settings.base_config), "--base_config"), settings.options)
+    )
 
 
 def test_an_option_wins_over_the_file() -> None:
@@ -85,10 +88,10 @@ def test_an_option_wins_over_the_file() -> None:
 def test_the_structure_that_is_named() -> None:
     config = ROOT / "configs" / "demo.yaml"
     options = ["--model.encoder_layers=3", "--model.d_model", "64", "--data.dir", "x", "--model.dropout=0.2"]
-    named = named_structure(content_of(config), options)
+    named = named_structure(read_settings(config, "--base_config"), options)
     sizes = {"encoder_layers": 3, "decoder_layers": 6, "d_model": 64, "feed_forward": 256, "heads": 4}
     assert named == {**sizes, "norm": "pre"}
-    assert named_structure(content_of(None), []) == {}
+    assert named_structure({}, []) == {}
 
 
 def test_more_than_there_is_is_refused_before_anything_is_trained() -> None:

@@ -10,8 +10,9 @@ import pytest
 
 import lit_transformer
 from lit_transformer.errors import UserError
+from lit_transformer.importance.score_table import ScoreTable
 from lit_transformer.runs.score_checks import NUMBERS, SECTIONS
-from lit_transformer.importance.score_table import SCORES_FORMAT, ScoreTable, read_scores
+from lit_transformer.runs.scores import SCORES_FORMAT, differing, read_scores, shown_scores
 from tests.report.making import scores_of
 
 ROOT = Path(__file__).parents[2]
@@ -54,7 +55,7 @@ def refused(folder: Path, text: str) -> str:
 def test_what_an_analysis_writes_is_read(tmp_path: Path) -> None:
     (tmp_path / "scores.json").write_text(json.dumps(content()))
     (tmp_path / "metrics.csv").touch()
-    assert read_scores(tmp_path) == content()
+    assert read_scores(tmp_path) == read_scores(tmp_path / "scores.json") == shown_scores(tmp_path) == content()
     assert list(lit_transformer.load_scores(tmp_path).to_pandas().index) == ["e:sa:1", "d:ff:1"]
 
 
@@ -134,3 +135,42 @@ def test_every_documented_column_of_numbers_is_checked() -> None:
     kinds = {name: row[1] for row in rows for name in re.findall(r"`([^`]+)`", row[0])}
     told = {name for name, kind in kinds.items() if kind not in ("id", "text", "boolean") and "<" not in name}
     assert told - {"kind"} == {name for name in NUMBERS if not name.startswith("mean_")}
+
+
+def test_no_scores(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"no scores in .*; run `lit-transformer analyze` first"):
+        read_scores(tmp_path)
+    assert read_scores(tmp_path, missing_ok=True) == {}
+    (tmp_path / "scores.json").write_text("{")
+    with pytest.raises(UserError, match="holds no scores that can be read"):
+        read_scores(tmp_path, missing_ok=True)
+
+
+@pytest.mark.parametrize(
+    ("where", "value", "message"),
+    [
+        ("baseline", {}, "bleu of baseline is None"),
+        ("scoring_set.split", MISSING, "split of scoring_set is None"),
+        ("components.0.component", "e:sa:1001", "e:sa:1001 is no component"),
+        ("components.0.contribution", 1.5, "contribution of e:sa:1 is 1.5, not from 0 to 1"),
+        ("components.0.own_drop", "x", "own_drop of e:sa:1 is no number"),
+        ("components.0.own", [], "own of e:sa:1 is no number"),
+        ("components.0.drop", 1e15, "drop holds 1000000000000000.0, which is no number that can be shown"),
+        ("group_ablation.rows.1.parameters_removed", MISSING, "parameters_removed of a row of group_ablation is None"),
+        ("layer_ablation.rows.1.validation_bleu", "x", "validation_bleu of a row of layer_ablation is 'x'"),
+        ("contribution.exact_match", [], "exact_match is no object"),
+        ("contribution.exact_match.baseline", 3, "exact_match of baseline is no object"),
+        ("contribution.exact_match.baseline.past", "x", "exact_match of baseline holds 'x'"),
+    ],
+)
+def test_scores_that_only_a_report_refuses(tmp_path: Path, where: str, value: Any, message: str) -> None:
+    (tmp_path / "scores.json").write_text(json.dumps(put(where, value)))
+    assert read_scores(tmp_path)
+    with pytest.raises(UserError, match=f"scores.json' can't be shown: {re.escape(message)}; remove it and analyze"):
+        shown_scores(tmp_path)
+
+
+def test_what_scores_rest_on(tmp_path: Path) -> None:
+    about = {name: value for name, value in content().items() if name != "format"}
+    assert differing(content(), about) == []
+    assert differing({**content(), "format": 1, "weights": "other"}, about) == ["format", "weights"]

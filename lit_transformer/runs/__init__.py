@@ -1,0 +1,1 @@
+"""The folder of a run, and readers for its files."""
