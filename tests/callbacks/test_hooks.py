@@ -14,5 +14,5 @@ def test_a_trainer_or_a_model_of_another_class(setup: Setup) -> None:
         TypeError, match=r"^InitialWeights needs .* with pytorch_lightning\..*Trainer and LitTransformer"
     ):
         InitialWeights().on_fit_start(plain, module)
-    with pytest.raises(TypeError, match=r"lit_transformer\.trainer\.Trainer and LightningModule\.$"):
+    with pytest.raises(TypeError, match=r"lit_transformer\.training\.trainer\.Trainer and LightningModule\.$"):
         InitialWeights().on_fit_start(setup.trainer([]), pl.LightningModule())
