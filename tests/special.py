@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import astuple
-
 from lit_transformer.data.special_ids import SPECIAL_IDS
 
-PAD, UNK, BOS, EOS = astuple(SPECIAL_IDS)
+PAD, UNK, BOS, EOS = SPECIAL_IDS

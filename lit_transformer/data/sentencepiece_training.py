@@ -6,7 +6,7 @@ import io
 import logging
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -154,7 +154,7 @@ def train_model(lines: Iterator[str], side: str, settings: TokenizerSettings) ->
 def check_settings(settings: TokenizerSettings) -> None:
     """Raise a `UserError` for a value that no training could use."""
     flag = "--data.tokenizer"
-    smallest = len(fields(SPECIAL_IDS)) + 1
+    smallest = len(SPECIAL_IDS) + 1
     if settings.vocab_size < smallest:
         raise UserError(f"{flag}.vocab_size is {settings.vocab_size}; it must be at least {smallest}.")
     if not 0 < settings.character_coverage <= 1:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import datasets
     from sentencepiece import SentencePieceProcessor
 
-_SPECIAL = dataclasses.asdict(SPECIAL_IDS)
+_SPECIAL = SPECIAL_IDS._asdict()
 _FORMAT = "lit-transformer tokenizer"
 _VERSION = 1
 _HOW_TO_TRAIN = (
